@@ -1,0 +1,43 @@
+# Every target sets up what it needs in .venv: Python 3.11 or later and git are enough.
+PYTHON ?= python3
+BIN := .venv/bin
+# Many small matrices: one BLAS thread is faster than several.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: demo test check bench docs clean
+
+demo: .venv/.demo
+	$(BIN)/ocelad demo
+
+test: check
+	$(BIN)/python -m pytest -n auto
+
+check: .venv/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/.test
+	$(BIN)/python benchmarks/step.py
+
+docs: .venv/.docs
+	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+.venv/.demo: EXTRAS = cli,plots
+.venv/.test: EXTRAS = test,check
+.venv/.docs: EXTRAS = docs
+
+.venv/.%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("ocelad needs Python 3.11 or later, %s is %s: try make PYTHON=python3.12 ..." \
+	  % (sys.executable, sys.version.split()[0]) if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+
+clean:
+	rm -rf .venv build dist docs/_build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,57 @@
+"""Track a similarity function while it changes."""
+
+from .ensemble import Pool, Restarted, Rice, Union
+from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
+from .metric import (
+    L1,
+    Comid,
+    Descent,
+    Frobenius,
+    Hinge,
+    LogDet,
+    Logistic,
+    Metric,
+    MetricTracker,
+    NuclearNorm,
+    PairLoss,
+    SquaredFrobenius,
+    SquaredHinge,
+    Unregularized,
+    VonNeumann,
+)
+from .ocelad import Ocelad
+from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "L1",
+    "AdaGrad",
+    "AdaNormalHedge",
+    "CoinBetting",
+    "Comid",
+    "Descent",
+    "FixedShare",
+    "FollowTheRegularizedLeader",
+    "Frobenius",
+    "GradientDescent",
+    "Hinge",
+    "LogDet",
+    "Logistic",
+    "Metric",
+    "MetricTracker",
+    "NuclearNorm",
+    "Ocelad",
+    "OceladWeights",
+    "PairLoss",
+    "Pool",
+    "Restarted",
+    "Rice",
+    "SaolWeights",
+    "SquaredFrobenius",
+    "SquaredHinge",
+    "Union",
+    "Unregularized",
+    "VonNeumann",
+    "on_intervals",
+]

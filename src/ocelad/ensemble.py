@@ -1,0 +1,151 @@
+"""Ensembles of black boxes: retro-initialised on dyadic intervals, restarted there, fixed, or joined.
+
+RICE keeps one slot per dyadic level. When levels 0, ..., v open, retro-initialisation is a shift of that stack:
+level j takes the last estimate of level j - 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Generic, Literal
+
+import numpy as np
+
+from .intervals import length, opening
+from .learner import Array, E, Ensemble, Learner, Opening, Spawn, combine
+
+
+class _Slots(Generic[E]):
+    """The three verbs that do not depend on when a slot opens."""
+
+    def __init__(self, learners: Sequence[Learner[E]] = ()) -> None:
+        self.learners = list(learners)
+
+    def losses(self, loss: Any) -> Array:
+        return np.array([loss(learner.estimate) for learner in self.learners], dtype=np.float64)
+
+    def update(self, loss: Any) -> None:
+        for learner in self.learners:
+            learner.update(loss)
+
+    def mix(self, p: Array) -> E:
+        return combine(p, [learner.estimate for learner in self.learners])
+
+
+def _dyadic(t: int, base: int) -> Opening:
+    """What opens before step t on a clock that starts at ``base``: slot = level."""
+    levels = range(opening(base + t, base))
+    return Opening(t, tuple(levels), tuple(float(length(level, base)) for level in levels))
+
+
+class Rice(_Slots[E]):
+    """The retro-initialised ensemble of the paper, over any black-box learners.
+
+    Parameters
+    ----------
+    spawn : makes the learner of an interval, ``spawn(length, start) -> learner``, where ``start`` is the estimate
+        to begin from, or None for the origin. `on_intervals` makes one from a learner class.
+    base : length of the shortest intervals, I_0.
+    start : what level 0 does when it re-opens: ``"fresh"``, from the origin, or ``"continue"``, from its own last
+        estimate.
+    """
+
+    def __init__(self, spawn: Spawn[E], base: int = 1, start: Literal["fresh", "continue"] = "fresh") -> None:
+        super().__init__()
+        if start not in ("fresh", "continue"):
+            raise ValueError(f"start must be 'fresh' or 'continue', got {start!r}")
+        self.spawn, self.base, self.start = spawn, check_base(base), start
+
+    def open(self, t: int) -> Opening:
+        now = _dyadic(t, self.base)
+        last: list[E | None] = [learner.estimate for learner in self.learners[: len(now.slots)]]
+        lowest = last[0] if last and self.start == "continue" else None
+        starts = [lowest, *last][: len(now.slots)]
+        self.learners[: len(now.slots)] = map(self.spawn, now.lengths, starts)
+        return now
+
+
+class Restarted(_Slots[E]):
+    """Learners on the same dyadic intervals, each starting from the origin: no retro-initialisation."""
+
+    def __init__(self, spawn: Spawn[E], base: int = 1) -> None:
+        super().__init__()
+        self.spawn, self.base = spawn, check_base(base)
+
+    def open(self, t: int) -> Opening:
+        now = _dyadic(t, self.base)
+        self.learners[: len(now.slots)] = [self.spawn(size, None) for size in now.lengths]
+        return now
+
+
+class Pool(_Slots[E]):
+    """A fixed set of learners that never restart, such as one learner at several rates.
+
+    ``lengths`` tells the combiner each learner's time-scale, where it has one (a sliding window, say).
+    """
+
+    def __init__(self, learners: Sequence[Learner[E]], lengths: Sequence[float] | None = None) -> None:
+        super().__init__(learners)
+        if not self.learners:
+            raise ValueError("learners must hold at least one learner")
+        self.lengths = tuple(math.inf for _ in self.learners) if lengths is None else tuple(lengths)
+        if len(self.lengths) != len(self.learners) or not all(size >= 1 for size in self.lengths):
+            raise ValueError("lengths must give a number >= 1 for every learner")
+
+    def open(self, t: int) -> Opening:
+        if t > 0:
+            return Opening(t, (), ())
+        return Opening(t, tuple(range(len(self.learners))), self.lengths)
+
+
+class Union(Generic[E]):
+    """Several ensembles side by side, each with its own clock, under one set of weights."""
+
+    def __init__(self, *ensembles: Ensemble[E]) -> None:
+        if not ensembles:
+            raise ValueError("ensembles: at least one is needed")
+        self.ensembles = ensembles
+        # Slots are numbered in the order in which they first open: an ensemble that grows late must not
+        # renumber its neighbours.
+        self.slots: list[tuple[int, int]] = []
+
+    def open(self, t: int) -> Opening:
+        numbers, lengths = [], []
+        for part, ensemble in enumerate(self.ensembles):
+            inner = ensemble.open(t)
+            for slot, size in zip(inner.slots, inner.lengths, strict=True):
+                if (part, slot) not in self.slots:
+                    self.slots.append((part, slot))
+                numbers.append(self.slots.index((part, slot)))
+                lengths.append(size)
+        return Opening(t, tuple(numbers), tuple(lengths))
+
+    def losses(self, loss: Any) -> Array:
+        inner = [ensemble.losses(loss) for ensemble in self.ensembles]
+        return np.array([inner[part][slot] for part, slot in self.slots])
+
+    def update(self, loss: Any) -> None:
+        for ensemble in self.ensembles:
+            ensemble.update(loss)
+
+    def mix(self, p: Array) -> E:
+        share = [[0.0] * sum(part == owner for owner, _ in self.slots) for part in range(len(self.ensembles))]
+        for weight, (part, slot) in zip(p, self.slots, strict=True):
+            share[part][slot] = float(weight)
+        mass = [sum(inner) for inner in share]
+        return combine(
+            [m for m in mass if m > 0],
+            [
+                ensemble.mix(np.array(inner) / m)
+                for ensemble, inner, m in zip(self.ensembles, share, mass, strict=True)
+                if m > 0
+            ],
+        )
+
+
+def check_base(base: int) -> int:
+    """The length of the shortest intervals, if it is one."""
+    if isinstance(base, bool) or not isinstance(base, (int, np.integer)) or base < 1:
+        raise ValueError(f"base must be an integer >= 1, got {base!r}")
+    return int(base)

@@ -1,0 +1,124 @@
+"""The seams: what the algorithm asks of a loss, a learner, an ensemble and a rule for weights.
+
+An estimate is anything that can be added and multiplied by a number: an array, a float, a `Metric`. All seams
+are protocols, so that nothing has to inherit from anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+E = TypeVar("E")
+E_co = TypeVar("E_co", covariant=True)
+E_contra = TypeVar("E_contra", contravariant=True)
+
+
+class Loss(Protocol[E_contra]):
+    """A convex function of the estimate, seen once.
+
+    Learners that descend also ask for ``gradient(estimate)``; Algorithm 1 itself never does.
+    """
+
+    def __call__(self, estimate: E_contra, /) -> float: ...
+
+
+class DifferentiableLoss(Loss[E], Protocol[E]):
+    """A loss that knows a (sub)gradient."""
+
+    def gradient(self, estimate: E, /) -> E: ...
+
+
+class Learner(Protocol[E_co]):
+    """A black box: what it believes now, and how it takes one more loss.
+
+    ``update`` is typed with ``Any`` because each learner decides what it needs of a loss.
+    """
+
+    @property
+    def estimate(self) -> E_co: ...
+
+    def update(self, loss: Any, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Which slots of an ensemble start anew before step ``t`` (counted from 0), and how long they will run.
+
+    A slot that has not been seen before takes the next free number. ``inf`` says that a slot never closes.
+    """
+
+    t: int
+    slots: tuple[int, ...]
+    lengths: tuple[float, ...]
+
+
+class Ensemble(Protocol[E_co]):
+    """Several learners in numbered slots, spoken to with four verbs."""
+
+    def open(self, t: int, /) -> Opening:
+        """Start the learners whose time has come, before step t = 0, 1, 2, ..."""
+
+    def losses(self, loss: Any, /) -> Array:
+        """The loss of every slot's present estimate."""
+
+    def update(self, loss: Any, /) -> None:
+        """Let every learner take the loss."""
+
+    def mix(self, p: Array, /) -> E_co:
+        """The convex combination of the estimates."""
+
+
+@runtime_checkable
+class Weights(Protocol):
+    """A rule that turns losses into probabilities.
+
+    The rule itself is a frozen option. Its state is an array with a row per slot and a column per field, so
+    that time is never hidden in the rule.
+    """
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What the columns of the state hold."""
+
+    def open(self, state: Array, opening: Opening, /) -> Array:
+        """The state once the slots of ``opening`` have started."""
+
+    def update(self, state: Array, losses: Array, mixed: Callable[[], float], /) -> Array:
+        """The state after these losses; ``mixed()`` gives the loss of the mixture, if the rule wants it."""
+
+    def probabilities(self, state: Array, /) -> Array:
+        """The weights, normalised."""
+
+    def mixture(self, state: Array, /) -> Array:
+        """How to combine the slots: the probabilities, or the draw of a rule that selects at random."""
+
+
+Spawn = Callable[[float, E | None], Learner[E]]
+"""Makes the learner of an interval from its length and the estimate it starts from (None: the origin)."""
+
+
+def combine(p: Iterable[float], estimates: Iterable[E]) -> E:
+    """The convex combination of estimates; those without weight are left out.
+
+    >>> combine([0.25, 0.75], [np.array([4.0, 0.0]), np.array([0.0, 4.0])])
+    array([1., 3.])
+    """
+    total: Any = None
+    for weight, estimate in zip(p, estimates, strict=True):
+        if weight != 0.0:
+            term = float(weight) * estimate  # type: ignore[operator]
+            total = term if total is None else total + term
+    return total
+
+
+def snapshot(array: Any) -> Array:
+    """A private, read-only copy of an array of floats: what is handed out cannot be used to reach inside."""
+    copy = np.array(array, dtype=np.float64)
+    copy.setflags(write=False)
+    return copy

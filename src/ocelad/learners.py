@@ -1,0 +1,111 @@
+"""Base learners for vectors: gradient descent, AdaGrad, follow the regularised leader; and how to put one on every
+dyadic interval.
+
+    gradient descent    theta <- P(theta - step * g)
+    AdaGrad             theta_i <- P(theta_i - step * g_i / sqrt(sum g_i^2))
+    FTRL                theta = P(start - step * sum g / sqrt(sum |g|^2))
+
+P projects onto the ball of the given radius around 0 (none by default). The last two adapt to the gradients they
+see, so that their steps fall as 1/sqrt(t) by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .learner import Array, DifferentiableLoss, Learner, Spawn, snapshot
+
+
+def _check(step: float, radius: float) -> None:
+    if not (step > 0 and math.isfinite(step)):
+        raise ValueError(f"step must be positive and finite, got {step!r}")
+    if not radius > 0:
+        raise ValueError(f"radius must be positive, got {radius!r}")
+
+
+def _project(theta: Array, radius: float) -> Array:
+    norm = float(np.linalg.norm(theta))
+    inside = norm <= radius * (1 + 1e-14)  # what has been projected once stays as it is
+    return snapshot(theta if inside else theta * (radius / norm))
+
+
+class GradientDescent:
+    """Online gradient descent with a constant step.
+
+    >>> class Square:
+    ...     def gradient(self, theta): return 2 * theta
+    >>> learner = GradientDescent(start=[1.0], step=0.25)
+    >>> learner.update(Square())
+    >>> learner.estimate
+    array([0.5])
+    """
+
+    def __init__(self, start: ArrayLike, step: float, radius: float = math.inf) -> None:
+        _check(step, radius)
+        self.estimate = _project(snapshot(start), radius)
+        self.step, self.radius = step, radius
+
+    def update(self, loss: DifferentiableLoss[Array]) -> None:
+        self.estimate = _project(self.estimate - self.step * loss.gradient(self.estimate), self.radius)
+
+
+class AdaGrad:
+    """Gradient descent whose step shrinks, coordinate by coordinate, with the gradients seen."""
+
+    def __init__(self, start: ArrayLike, step: float, radius: float = math.inf) -> None:
+        _check(step, radius)
+        self.estimate = _project(snapshot(start), radius)
+        self.step, self.radius = step, radius
+        self.squares = np.zeros_like(self.estimate)
+
+    def update(self, loss: DifferentiableLoss[Array]) -> None:
+        g = loss.gradient(self.estimate)
+        self.squares = self.squares + g * g
+        move = np.divide(g, np.sqrt(self.squares), out=np.zeros_like(self.squares), where=self.squares > 0)
+        self.estimate = _project(self.estimate - self.step * move, self.radius)
+
+
+class FollowTheRegularizedLeader:
+    """The minimiser of all linearised losses plus sqrt(sum |g|^2) |theta - start|^2 / (2 step).
+
+    Lazy, where descent is greedy: every gradient counts alike, and the regularisation adapts to them.
+    """
+
+    def __init__(self, start: ArrayLike, step: float, radius: float = math.inf) -> None:
+        _check(step, radius)
+        self.start = snapshot(start)
+        self.estimate = _project(self.start, radius)
+        self.step, self.radius = step, radius
+        self.total, self.squares = np.zeros_like(self.start), 0.0
+
+    def update(self, loss: DifferentiableLoss[Array]) -> None:
+        g = loss.gradient(self.estimate)
+        self.total, self.squares = self.total + g, self.squares + float((g * g).sum())
+        pull = self.step / math.sqrt(self.squares) if self.squares > 0 else 0.0
+        self.estimate = _project(self.start - pull * self.total, self.radius)
+
+
+class _MakesLearner(Protocol):
+    def __call__(self, start: ArrayLike, step: float, radius: float = ...) -> Learner[Array]: ...
+
+
+def on_intervals(learner: _MakesLearner, origin: ArrayLike, step: float, radius: float = math.inf) -> Spawn[Array]:
+    """One learner per interval, its step ``step / sqrt(length)``: what `Rice` and `Restarted` ask for.
+
+    Also for a learner that adapts its steps by itself: it starts from a good estimate, which a long first step
+    would throw away.
+
+    >>> spawn = on_intervals(GradientDescent, origin=[0.0, 0.0], step=2.0)
+    >>> spawn(16, None).step
+    0.5
+    """
+    beginning = snapshot(origin)
+
+    def spawn(length: float, start: Array | None) -> Learner[Array]:
+        return learner(beginning if start is None else start, step / math.sqrt(length), radius)
+
+    return spawn

@@ -1,0 +1,80 @@
+"""COMID, the base learner of Algorithm 2, eq. (COMID):
+
+M  <- argmin_{M >= 0}   B_psi(M, M_t) + step <grad_M l_t, M - M_t> + step * lambda * r(M)
+mu <- argmin_{mu >= 1}  (mu - mu_t)^2 / 2 + threshold_step * step * dl_t/dmu * (mu - mu_t).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..learner import Array, DifferentiableLoss
+from .divergences import Divergence, Frobenius, spectral
+from .estimate import Metric
+from .regularizers import NuclearNorm, Regularizer
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How a COMID learner moves: everything about it but its step.
+
+    Parameters
+    ----------
+    regularizer, divergence : the parts of eq. (COMID).
+    threshold_step : mu's step, as a factor of M's.
+    step_cap : if true, no step is longer than the one that would bring the linearised loss to zero (Polyak's; for
+        the hinge, passive-aggressive).
+    """
+
+    regularizer: Regularizer = NuclearNorm()
+    divergence: Divergence = Frobenius()
+    threshold_step: float = 1.0
+    step_cap: bool = False
+
+    def __call__(self, metric: Metric, loss: DifferentiableLoss[Metric], step: float) -> Metric:
+        """The metric after one comparison."""
+        gradient = loss.gradient(metric)
+        step = self.effective_step(metric, gradient, loss, step)
+        M = self.regularizer.solve(self.divergence, self.link(metric.M) - step * gradient.M, step)
+        mu = max(1.0, metric.mu - self.threshold_step * step * gradient.mu)
+        return Metric(M, mu)
+
+    def link(self, M: Array) -> Array:
+        """grad psi(M)."""
+        return M if isinstance(self.divergence, Frobenius) else spectral(M, self.divergence.link)
+
+    def effective_step(
+        self, metric: Metric, gradient: Metric, loss: DifferentiableLoss[Metric], step: float
+    ) -> float:
+        """The step, shortened where the divergence needs it, or where it is capped."""
+        if (
+            gradient.mu == 0.0 and not gradient.M.any()
+        ):  # nothing to descend on: only the regularizer acts, and a capped step is none
+            return 0.0 if self.step_cap else step
+        step = min(step, self.divergence.longest_step(metric.M, gradient.M))
+        if self.step_cap:
+            steepness = float((gradient.M**2).sum()) + self.threshold_step * gradient.mu**2
+            step = min(step, loss(metric) / steepness)
+        return step
+
+
+class Comid:
+    """One COMID learner: a metric, and a constant step.
+
+    >>> import numpy as np
+    >>> from ocelad.metric import Hinge, PairLoss
+    >>> learner = Comid(Metric(np.zeros((2, 2)), 1.0), step=1.0, descent=Descent(NuclearNorm(0.1)))
+    >>> learner.update(PairLoss(np.array([1.0, 0.0]), -1, Hinge()))  # "these two are different"
+    >>> learner.estimate.M.round(3)
+    array([[0.9, 0. ],
+           [0. , 0. ]])
+    """
+
+    def __init__(self, start: Metric, step: float, descent: Descent) -> None:
+        if not (step > 0 and math.isfinite(step)):
+            raise ValueError(f"step must be positive and finite, got {step!r}")
+        self.estimate, self.step, self.descent = start, step, descent
+
+    def update(self, loss: DifferentiableLoss[Metric]) -> None:
+        self.estimate = self.descent(self.estimate, loss, self.step)

@@ -1,0 +1,84 @@
+"""Algorithm 1, OCELAD: a convex combination of black-box online learners, for any convex loss.
+
+    theta_t = sum_I p_t(I) theta_t(I),        p_t(I) = w_t(I) / sum_I w_t(I).
+
+It knows nothing of metrics, of dyadic intervals or of how the weights come about: the ensemble has four verbs,
+and the rule for the weights sees only a vector of losses. It is a learner itself, so it nests.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal
+
+import numpy as np
+
+from .learner import Array, E, Ensemble, Weights
+
+Order = Literal["before", "after"]
+
+
+class Ocelad(Generic[E]):
+    """Strongly adaptive tracking with an ensemble of online learners.
+
+    Parameters
+    ----------
+    ensemble : what to combine, e.g. ``Rice(spawn)``, ``Pool(learners)``, ``Union(...)``.
+    weights : how to combine it, e.g. ``OceladWeights()`` (the paper's), ``FixedShare()``.
+    order : when the loss that the weights see is taken: ``"before"`` the learners see it, as the analysis
+        assumes, or ``"after"``, as the paper's listing says.
+
+    >>> from ocelad import FixedShare, GradientDescent, Rice, on_intervals
+    >>> class Distance:  # |estimate - target|, a convex loss with its subgradient
+    ...     def __init__(self, target): self.target = target
+    ...     def __call__(self, estimate): return abs(float(estimate[0]) - self.target)
+    ...     def gradient(self, estimate): return np.sign(estimate - self.target)
+    >>> tracker = Ocelad(Rice(on_intervals(GradientDescent, np.zeros(1), step=1.0)), FixedShare())
+    >>> for target in [0.0] * 300 + [5.0] * 300:
+    ...     tracker.update(Distance(target))
+    >>> abs(float(tracker.estimate[0]) - 5.0) < 0.5
+    True
+    """
+
+    def __init__(self, ensemble: Ensemble[E], weights: Weights, order: Order = "before") -> None:
+        if order not in ("before", "after"):
+            raise ValueError(f"order must be 'before' or 'after', got {order!r}")
+        self.ensemble = ensemble  # line 1
+        self.weights = weights
+        self.order = order
+        self.t = 0  # how many losses have been seen
+        self.state: Array = np.zeros((0, len(weights.fields)))
+        self.lengths: Array = np.zeros(0)
+        self.losses: Array = np.zeros(0)  # each slot's latest loss; nan before its first
+        self._open()  # line 2
+
+    @property
+    def estimate(self) -> E:
+        """The estimate that will be judged by the next loss."""
+        return self.ensemble.mix(self.weights.mixture(self.state))  # line 6, eq. (Select)
+
+    @property
+    def probabilities(self) -> Array:
+        """The normalised weight of every slot."""
+        return self.weights.probabilities(self.state)
+
+    def update(self, loss: Any) -> None:
+        """Take the next loss."""
+        p = self.weights.mixture(self.state)
+        if self.order == "after":
+            self.ensemble.update(loss)  # line 4
+        losses = self.ensemble.losses(loss)  # line 5
+        self.state = self.weights.update(self.state, losses, lambda: loss(self.ensemble.mix(p)))  # line 7
+        if self.order == "before":
+            self.ensemble.update(loss)  # line 4, once the losses are known
+        self.losses = losses
+        self.t += 1
+        self._open()
+
+    def _open(self) -> None:
+        opening = self.ensemble.open(self.t)
+        for slot, length in zip(opening.slots, opening.lengths, strict=True):
+            if slot == len(self.lengths):
+                self.lengths = np.append(self.lengths, length)
+                self.losses = np.append(self.losses, np.nan)
+            self.lengths[slot] = length
+        self.state = self.weights.open(self.state, opening)

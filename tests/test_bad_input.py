@@ -1,0 +1,199 @@
+"""Bad input: a clear error that names the argument, and a state that is bit for bit the state before."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ocelad import Frobenius, LogDet, MetricTracker, VonNeumann
+from streams import comparisons
+
+GOOD = comparisons(seed=0, steps=20, n=4)
+
+
+def state(tracker):
+    """Everything that a tracker has learned, down to the bits."""
+    ocelad = tracker._ocelad
+    return [
+        ("scale", tracker._scale),
+        ("n", tracker.n_features_in_),
+        ("t", ocelad.t),
+        ("weights", ocelad.state.tobytes()),
+        ("lengths", ocelad.lengths.tobytes()),
+        ("losses", ocelad.losses.tobytes()),
+        ("learners", [(each.estimate.M.tobytes(), each.estimate.mu) for each in ocelad.ensemble.learners]),
+    ]
+
+
+def spoiled(index, value):
+    pairs = GOOD[0].copy()
+    pairs[index] = value
+    return pairs
+
+
+BAD = {
+    "nan": (spoiled((3, 0, 1), np.nan), GOOD[1], r"pairs must be .* found NaN at index \(3, 0, 1\)"),
+    "infinity": (spoiled((3, 1, 2), np.inf), GOOD[1], "pairs must be .* found infinity"),
+    "bad-last-row": (spoiled((19, 1, 3), -np.inf), GOOD[1], r"pairs must be .* index \(19, 1, 3\)"),
+    "overflow": (spoiled((5,), np.array([[1.7e308] * 4, [-1.7e308] * 4])), GOOD[1], "pairs must have finite diff"),
+    "two-dimensional": (GOOD[0][:, 0], GOOD[1], r"pairs must be .*shape \(m, 2, n\).*got shape \(20, 4\)"),
+    "triplets": (np.zeros((20, 3, 4)), GOOD[1], r"got shape \(20, 3, 4\)"),
+    "no-features": (np.zeros((20, 2, 0)), GOOD[1], r"got shape \(20, 2, 0\)"),
+    "other-width": (np.zeros((20, 2, 5)), GOOD[1], "pairs must have 4 features, as before, got 5"),
+    "scalar": (3.0, [1], "pairs must be"),
+    "ragged": ([[[1.0], [2.0, 3.0]]], [1], "pairs must be"),
+    "strings": (np.full((20, 2, 4), "1.0"), GOOD[1], "pairs must be .* got dtype <U3"),
+    "objects": (GOOD[0].astype(object), GOOD[1], "pairs must be .* got dtype object"),
+    "complex": (GOOD[0] + 0j, GOOD[1], "pairs must be .* got dtype complex128"),
+    "booleans": (GOOD[0] > 0, GOOD[1], "pairs must be .* got dtype bool"),
+    "none": (None, GOOD[1], "pairs must be"),
+    "label-zero": (GOOD[0], np.where(GOOD[1] == 1, 1, 0), "y must be .* found 0"),
+    "label-two": (GOOD[0], 2 * GOOD[1], "y must be .* found -?2"),
+    "label-nan": (GOOD[0], np.where(GOOD[1] == 1, 1.0, np.nan), "y must be .* found NaN"),
+    "label-booleans": (GOOD[0], GOOD[1] == 1, "y must be .* got dtype bool"),
+    "label-strings": (GOOD[0], ["same"] * 20, "y must be"),
+    "too-few-labels": (GOOD[0], GOOD[1][:-1], r"y must be an array of 20 labels.*got shape \(19,\)"),
+    "column-of-labels": (GOOD[0], GOOD[1][:, None], r"y must be .*got shape \(20, 1\)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_rejected_without_a_trace(case):
+    pairs, y, message = BAD[case]
+    tracker = MetricTracker().partial_fit(*GOOD)
+    before = state(tracker)
+    with pytest.raises(ValueError, match=message):
+        tracker.partial_fit(pairs, y)
+    assert state(tracker) == before
+
+
+@pytest.mark.parametrize("case", [case for case in BAD if case != "other-width"])
+def test_rejected_by_a_new_tracker_too(case):
+    pairs, y, message = BAD[case]
+    tracker = MetricTracker()
+    with pytest.raises(ValueError, match=message):
+        tracker.partial_fit(pairs, y)
+    assert not hasattr(tracker, "n_features_in_")
+    tracker.partial_fit(*GOOD)  # and is as good as new
+    assert state(tracker) == state(MetricTracker().partial_fit(*GOOD))
+
+
+@pytest.mark.parametrize("case", ["nan", "two-dimensional", "other-width", "strings"])
+@pytest.mark.parametrize("method", ["pair_distance", "predict"])
+def test_queries_check_too(case, method):
+    tracker = MetricTracker().partial_fit(*GOOD)
+    with pytest.raises(ValueError, match=r"^pairs must"):
+        getattr(tracker, method)(BAD[case][0])
+
+
+@pytest.mark.parametrize("X", [np.zeros(4), np.zeros((3, 5)), [[np.nan] * 4], [["a"] * 4]])
+def test_transform_checks_too(X):
+    with pytest.raises(ValueError, match=r"^X must be .*\(m, 4\)"):
+        MetricTracker().partial_fit(*GOOD).transform(X)
+
+
+OPTIONS = [
+    ({"step": 0.0}, "step must be a finite number > 0"),
+    ({"step": math.nan}, "step must be a finite number > 0"),
+    ({"step": "fast"}, "step must be a finite number > 0"),
+    ({"threshold_step": -0.1}, "threshold_step must be a finite number >= 0"),
+    ({"base": 0}, "base must be an integer >= 1"),
+    ({"base": 2.0}, "base must be an integer >= 1"),
+    ({"start": "cold"}, "start must be 'fresh' or 'continue'"),
+    ({"order": "never"}, "order must be 'before' or 'after'"),
+    ({"scale": 0.0}, "scale must be 'auto', None or a finite number > 0"),
+    ({"scale": "large"}, "scale must be 'auto', None or a finite number > 0"),
+    ({"origin": -1.0}, "origin must be a number >= 0 or a symmetric positive semi-definite matrix"),
+    ({"origin": np.ones((2, 2))}, r"origin must be .* of shape \(4, 4\)"),
+    ({"origin": np.triu(np.ones((4, 4)))}, "origin must be"),
+    ({"origin": np.diag([1.0, 1.0, 1.0, -1.0])}, "origin must be .* smallest eigenvalue is -1"),
+    ({"origin": np.nan}, "origin must be .* found NaN"),
+    ({"divergence": VonNeumann()}, "origin must be positive definite .* with this divergence"),
+    ({"divergence": LogDet()}, "origin must be positive definite .* with this divergence"),
+    ({"loss": "hinge"}, "loss must be a margin loss"),
+    ({"regularizer": 0.01}, "regularizer must be a regularizer"),
+    ({"divergence": "frobenius"}, "divergence must be a divergence"),
+    ({"weights": "ocelad"}, "weights must be a combiner"),
+    ({"weights": Frobenius}, "weights must be a combiner"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS)
+def test_bad_options_are_named(options, message):
+    tracker = MetricTracker(**options)
+    with pytest.raises(ValueError, match=message):
+        tracker.partial_fit(*GOOD)
+    assert not hasattr(tracker, "n_features_in_")
+
+
+# What may look bad and is not
+
+
+def test_zero_differences_are_comparisons():
+    """x equal to z: similar is no news; different can only move the threshold."""
+    pairs = np.repeat(GOOD[0][:, :1], 2, axis=1)
+    tracker = MetricTracker()
+    tracker.partial_fit(pairs, np.ones(20))
+    tracker.partial_fit(pairs, -np.ones(20))
+    assert not tracker.get_mahalanobis_matrix().any()
+    assert tracker.mu_ == 1.0
+    assert tracker.scale_ == 1.0
+    assert (tracker.predict(pairs) == 1).all()
+    tracker.partial_fit(*GOOD)
+    assert np.isfinite(tracker.get_mahalanobis_matrix()).all()
+
+
+def test_repeated_pairs():
+    tracker = MetricTracker()
+    for _ in range(200):
+        tracker.partial_fit(GOOD[0][:1], [-1])
+    assert tracker.predict(GOOD[0][:1]) == [-1]
+    for _ in range(200):
+        tracker.partial_fit(GOOD[0][:1], [1])
+    assert tracker.predict(GOOD[0][:1]) == [1]
+    assert np.isfinite(tracker.levels_["weight"]).all()
+
+
+def test_one_dimensional_data():
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(1000, 2, 1))
+    y = np.where(np.abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)
+    tracker = MetricTracker().partial_fit(pairs[:800], y[:800])
+    assert tracker.get_mahalanobis_matrix().shape == (1, 1)
+    assert (tracker.predict(pairs[800:]) == y[800:]).mean() > 0.85
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+@pytest.mark.parametrize("options", [{}, {"divergence": LogDet(), "origin": 1.0, "step": 1.0}])
+def test_tiny_and_huge_features(size, options):
+    with np.errstate(over="raise", invalid="raise"):
+        tracker = MetricTracker(**options).partial_fit(size * GOOD[0], GOOD[1])
+        ordinary = MetricTracker(**options).partial_fit(*GOOD)
+        np.testing.assert_allclose(
+            tracker.pair_distance(size * GOOD[0]), ordinary.pair_distance(GOOD[0]), rtol=1e-7, atol=1e-7
+        )
+        assert np.isfinite(tracker.get_mahalanobis_matrix()).all()
+
+
+def test_huge_features_without_a_scale_are_refused():
+    tracker = MetricTracker(scale=None).partial_fit(*GOOD)
+    before = state(tracker)
+    with pytest.raises(ValueError, match=r"pairs: the difference of pair 19 is .* unit of length.*scale='auto'"):
+        tracker.partial_fit(spoiled((19, 0, 0), 1e90), GOOD[1])
+    assert state(tracker) == before
+    MetricTracker(scale=None).partial_fit(1e-150 * GOOD[0], GOOD[1])  # nothing to learn from, nothing to break
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.float16])
+def test_other_real_types_are_converted(dtype):
+    pairs = np.random.default_rng(0).integers(0, 9, size=(20, 2, 3)).astype(dtype)
+    one = MetricTracker().partial_fit(pairs, GOOD[1].astype(np.float32))
+    other = MetricTracker().partial_fit(pairs.astype(float).tolist(), GOOD[1].tolist())
+    assert state(one) == state(other)
+
+
+def test_an_empty_batch_is_no_step():
+    tracker = MetricTracker().partial_fit(*GOOD)
+    before = state(tracker)
+    tracker.partial_fit(np.zeros((0, 2, 4)), [])
+    assert state(tracker) == before

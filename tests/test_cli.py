@@ -1,0 +1,115 @@
+"""The command, as a person types it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ocelad
+from ocelad import cli
+from ocelad.data import Segment
+
+
+def run(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["ocelad", *words])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return stopped.value.code
+
+
+@pytest.fixture(name="short")
+def fixture_short(monkeypatch):
+    """A scenario of a second or two."""
+    segments = (Segment(150, "A", 0.0), Segment(100, "B", 0.05))
+    monkeypatch.setattr("ocelad.data.SCENARIO", segments)
+    return segments
+
+
+def test_demo_leaves_a_table_and_a_figure(monkeypatch, tmp_path, capsys, short):
+    assert run(monkeypatch, "demo", "--trials", "2", "--out", str(tmp_path / "new" / "folder")) in (0, None)
+    out = capsys.readouterr()
+    assert re.search(r"^ocelad +0\.\d+", out.out, re.MULTILINE)
+    for method in ("paper's setting", "COMID, high rate", "COMID, low rate", "Euclid"):
+        assert method in out.out
+    assert "5-NN error: ocelad" in out.err  # the progress bar
+    figure = tmp_path / "new" / "folder" / "tracking.png"
+    assert str(figure) in out.out
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    table = (tmp_path / "new" / "folder" / "table.csv").read_text().splitlines()
+    assert table[0] == "method,trial,t,segment,knn_error,nmi"
+    assert len(table) == 1 + 2 * 5 * (sum(segment.steps for segment in short) // 49)
+
+
+@pytest.mark.usefixtures("short")
+def test_ctrl_c_shows_what_there_is(monkeypatch, tmp_path, capsys):
+    whole = ocelad.studies.Trial.__iter__
+
+    def interrupted(trial):
+        for step in whole(trial):
+            yield step
+            if step.t == 120:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(ocelad.studies.Trial, "__iter__", interrupted)
+    assert run(monkeypatch, "demo", "--out", str(tmp_path)) in (0, None)
+    out = capsys.readouterr()
+    assert "Stopped early" in out.err
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + 5 * 2
+    assert (tmp_path / "tracking.png").exists()
+
+
+def test_ctrl_c_before_anything_says_so(monkeypatch, tmp_path, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ocelad.studies.Trial, "__iter__", interrupted)
+    assert run(monkeypatch, "demo", "--out", str(tmp_path)) == 1
+    assert "nothing to show" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_said_at_once(monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert run(monkeypatch, "demo", "--out", str(tmp_path / "file" / "folder")) == 1
+    error = capsys.readouterr().err
+    assert "Error:" in error
+    assert "folder" in error
+
+
+@pytest.mark.parametrize("words", [["-h"], ["demo", "--help"]])
+def test_help(monkeypatch, capsys, words):
+    assert run(monkeypatch, *words) == 0
+    assert "Usage:" in capsys.readouterr().out
+
+
+def test_version(monkeypatch, capsys):
+    assert run(monkeypatch, "--version") == 0
+    assert ocelad.__version__ in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("missing", ["click", "tqdm"])
+def test_missing_packages_are_named(missing):
+    code = f"import sys; sys.modules[{missing!r}] = None; from ocelad.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert 'pip install "ocelad[cli,plots]"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_missing_matplotlib_is_named():
+    code = "import sys; sys.modules['matplotlib'] = None; from ocelad import plots; plots.pyplot()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'pip install "ocelad[plots]"' in done.stderr
+
+
+def test_module_can_be_run():
+    done = subprocess.run([sys.executable, "-m", "ocelad.cli", "-h"], capture_output=True, text=True, check=True)
+    assert "demo" in done.stdout
+
+
+def test_examples_run():
+    for example in sorted((Path(__file__).parent.parent / "examples").glob("*.py")):
+        done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout

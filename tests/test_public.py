@@ -1,0 +1,85 @@
+"""What is exported exists, is documented, and nothing else is promised."""
+
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import ocelad
+import ocelad.baselines
+import ocelad.data
+import ocelad.evaluate
+import ocelad.metric
+import ocelad.studies
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = [ocelad, ocelad.metric, ocelad.data, ocelad.evaluate, ocelad.baselines, ocelad.studies]
+
+# The names that the documentation promises. A name is added here on purpose, or not at all.
+NAMES = {
+    "AdaGrad",
+    "AdaNormalHedge",
+    "CoinBetting",
+    "Comid",
+    "Descent",
+    "FixedShare",
+    "FollowTheRegularizedLeader",
+    "Frobenius",
+    "GradientDescent",
+    "Hinge",
+    "L1",
+    "LogDet",
+    "Logistic",
+    "Metric",
+    "MetricTracker",
+    "NuclearNorm",
+    "Ocelad",
+    "OceladWeights",
+    "PairLoss",
+    "Pool",
+    "Restarted",
+    "Rice",
+    "SaolWeights",
+    "SquaredFrobenius",
+    "SquaredHinge",
+    "Union",
+    "Unregularized",
+    "VonNeumann",
+    "on_intervals",
+}
+
+
+def test_exported_names():
+    assert set(ocelad.__all__) == NAMES
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_exports_exist_and_are_documented(package):
+    for name in package.__all__:
+        thing = getattr(package, name)
+        if callable(thing):
+            assert thing.__doc__, name
+
+
+def test_one_version():
+    assert ocelad.__version__ == version("ocelad")
+    assert f"## {ocelad.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {ocelad.__version__}" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_notes_on_the_paper_point_to_tests_that_exist():
+    notes = (ROOT / "docs" / "notes-on-the-paper.md").read_text()
+    pointers = re.findall(r"`(test_\w+)\.py::(test_\w+)`", notes)
+    assert len(pointers) > 15
+    for file, test in pointers:
+        assert f"def {test}(" in (ROOT / "tests" / f"{file}.py").read_text(), (file, test)
+
+
+def test_readme_is_short_and_names_the_two_commands():
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) <= 125
+    assert "make demo" in readme
+    assert "make test" in readme
+    for picture in re.findall(r"!\[.*?\]\((.*?)\)", readme):
+        assert (ROOT / picture).exists()

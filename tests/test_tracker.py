@@ -1,0 +1,282 @@
+"""The tracker's public behaviour: what it promises whatever the data."""
+
+import copy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from ocelad import (
+    L1,
+    AdaNormalHedge,
+    CoinBetting,
+    Hinge,
+    LogDet,
+    Logistic,
+    MetricTracker,
+    NuclearNorm,
+    Ocelad,
+    OceladWeights,
+    Pool,
+    Restarted,
+    SaolWeights,
+    SquaredFrobenius,
+    SquaredHinge,
+    Unregularized,
+    VonNeumann,
+)
+from streams import comparisons
+
+SETTINGS = {
+    "defaults": MetricTracker(),
+    "paper": MetricTracker.paper(step=2.0),
+    "continue": MetricTracker(start="continue", base=1),
+    "coin": MetricTracker(weights=CoinBetting()),
+    "hedge": MetricTracker(weights=AdaNormalHedge(), loss=Logistic()),
+    "saol": MetricTracker(
+        weights=SaolWeights(), ensemble=lambda spawn: Restarted(spawn), regularizer=Unregularized()
+    ),
+    "pool": MetricTracker(ensemble=lambda spawn: Pool([spawn(4.0**k, None) for k in range(7)])),
+    "ridge": MetricTracker(regularizer=SquaredFrobenius(0.05), loss=SquaredHinge(), step=0.5),
+    "l1": MetricTracker(regularizer=L1(0.05), step=1.0),
+    "capped": MetricTracker(step_cap=True, step=64.0),
+    "von-neumann": MetricTracker(divergence=VonNeumann(), origin=1.0, step=1.0),
+    "logdet": MetricTracker(divergence=LogDet(), origin=1.0, step=1.0),
+    "matrix-origin": MetricTracker(origin=np.diag([1.0, 2.0, 0.0, 0.0, 0.5])),
+    "after": MetricTracker(order="after"),
+}
+
+
+@pytest.fixture(params=SETTINGS, name="tracker")
+def fixture_tracker(request):
+    return clone(SETTINGS[request.param])
+
+
+def levels_equal(one, other):
+    return one.levels_.tobytes() == other.levels_.tobytes()
+
+
+def test_promises(tracker):
+    """M stays PSD, mu >= 1, weights sum to one, transform, distance and predict agree, inputs stay as they are."""
+    pairs, y = comparisons(seed=0, steps=150, n=5)
+    kept = pairs.copy(), y.copy()
+    for part in np.array_split(np.arange(150), 10):
+        tracker.partial_fit(pairs[part], y[part])
+        M = tracker.get_mahalanobis_matrix()
+        np.testing.assert_allclose(M, M.T)
+        assert np.linalg.eigvalsh(M)[0] >= -1e-10 * max(1.0, np.abs(M).max())
+        assert tracker.mu_ >= 1
+        assert tracker.levels_["weight"].sum() == pytest.approx(1)
+        d = tracker.pair_distance(pairs)
+        u = pairs[:, 0] - pairs[:, 1]
+        np.testing.assert_allclose(d**2, np.einsum("ij,jk,ik->i", u, M, u), rtol=1e-8, atol=1e-10)
+        embedded = tracker.transform(pairs.reshape(-1, 5)).reshape(150, 2, 5)
+        np.testing.assert_allclose(
+            np.linalg.norm(embedded[:, 0] - embedded[:, 1], axis=1), d, rtol=1e-6, atol=1e-6
+        )
+        np.testing.assert_array_equal(tracker.predict(pairs), np.where(d**2 <= tracker.mu_, 1, -1))
+    np.testing.assert_array_equal(pairs, kept[0])
+    np.testing.assert_array_equal(y, kept[1])
+
+
+def test_a_batch_is_a_loop(tracker):
+    pairs, y = comparisons(seed=1, steps=60, n=5)
+    looped = clone(tracker)
+    tracker.partial_fit(pairs, y)
+    for pair, label in zip(pairs, y, strict=True):
+        looped.partial_fit(pair[None], [label])
+    assert levels_equal(tracker, looped)
+    np.testing.assert_array_equal(tracker.get_mahalanobis_matrix(), looped.get_mahalanobis_matrix())
+    assert tracker.mu_ == looped.mu_
+
+
+def test_a_copy_goes_on_alike(tracker):
+    pairs, y = comparisons(seed=2, steps=80, n=5)
+    tracker.partial_fit(pairs[:40], y[:40])
+    other = copy.deepcopy(tracker)
+    for each in (tracker, other):
+        each.partial_fit(pairs[40:], y[40:])
+    assert levels_equal(tracker, other)
+    np.testing.assert_array_equal(tracker.get_mahalanobis_matrix(), other.get_mahalanobis_matrix())
+
+
+def test_learns_and_recovers():
+    """After the notion of similarity changes, the tracker follows."""
+    pairs, y = comparisons(seed=3, steps=1600, n=10)
+    test_pairs, test_y = comparisons(seed=4, steps=1600, n=10)
+    before, after = (test_pairs[:800], test_y[:800]), (test_pairs[800:], test_y[800:])
+
+    def accuracy(tracker, data):
+        return (tracker.predict(data[0]) == data[1]).mean()
+
+    tracker = MetricTracker().partial_fit(pairs[:800], y[:800])
+    assert accuracy(tracker, before) > 0.8 > 0.65 > accuracy(tracker, after)
+    tracker.partial_fit(pairs[800:], y[800:])
+    assert accuracy(tracker, after) > 0.8 > 0.65 > accuracy(tracker, before)
+
+
+def test_ctrl_c_in_a_batch_keeps_what_has_been_learned(monkeypatch):
+    pairs, y = comparisons(seed=13, steps=50, n=4)
+    tracker, clean = MetricTracker(), MetricTracker().partial_fit(pairs[:30], y[:30])
+    update, calls = Ocelad.update, []
+
+    def interrupted(self, loss):
+        calls.append(loss)
+        if len(calls) == 31:
+            raise KeyboardInterrupt
+        update(self, loss)
+
+    monkeypatch.setattr(Ocelad, "update", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tracker.partial_fit(pairs, y)
+    monkeypatch.undo()
+    for each in (tracker, clean):
+        each.partial_fit(pairs[30:], y[30:])
+    assert levels_equal(tracker, clean)
+    np.testing.assert_array_equal(tracker.get_mahalanobis_matrix(), clean.get_mahalanobis_matrix())
+
+
+def test_options_are_read_once():
+    pairs, y = comparisons(seed=14, steps=50, n=4)
+    changed = MetricTracker().partial_fit(pairs[:25], y[:25]).set_params(loss="nonsense", step=0.1)
+    np.testing.assert_array_equal(
+        changed.partial_fit(pairs[25:], y[25:]).get_mahalanobis_matrix(),
+        MetricTracker().partial_fit(pairs, y).get_mahalanobis_matrix(),
+    )
+
+
+# Scale
+
+
+@pytest.mark.parametrize("factor", [2.0**40, 1e-150, 3.7e-4, 1e6, 1e150])
+@pytest.mark.parametrize("loss", [Hinge(), Logistic()], ids=repr)
+def test_scale_free_from_the_first_comparison_on(factor, loss):
+    pairs, y = comparisons(seed=5, steps=400, n=5)
+    one, other = MetricTracker(loss=loss), MetricTracker(loss=loss)
+    for k, (pair, label) in enumerate(zip(pairs, y, strict=True)):
+        if k:
+            np.testing.assert_array_equal(one.predict(pairs[k:]), other.predict(factor * pairs[k:]))
+        one.partial_fit(pair[None], [label])
+        other.partial_fit(factor * pair[None], [label])
+        np.testing.assert_allclose(one.levels_["weight"], other.levels_["weight"], rtol=1e-7)
+    np.testing.assert_allclose(one.pair_distance(pairs), other.pair_distance(factor * pairs), rtol=1e-7)
+    M = other.get_mahalanobis_matrix() * factor * factor
+    np.testing.assert_allclose(one.get_mahalanobis_matrix(), M, rtol=1e-6, atol=1e-6 * np.abs(M).max())
+    assert other.scale_ == pytest.approx(factor * one.scale_, rel=1e-12)
+
+
+def test_a_fixed_scale_divides():
+    pairs, y = comparisons(seed=6, steps=100, n=5)
+    fixed = MetricTracker(scale=4.0).partial_fit(pairs, y)
+    bare = MetricTracker(scale=None).partial_fit(pairs / 4, y)
+    np.testing.assert_array_equal(fixed.get_mahalanobis_matrix() * 16, bare.get_mahalanobis_matrix())
+    assert (fixed.scale_, bare.scale_) == (4.0, 1.0)
+    assert not np.allclose(bare.mu_, MetricTracker(scale=None).partial_fit(pairs, y).mu_)
+
+
+def test_automatic_scale_is_the_root_mean_square():
+    pairs, y = comparisons(seed=7, steps=300, n=5)
+    pairs[::7, 1] = pairs[::7, 0]  # zero differences say nothing about the unit
+    norms = np.linalg.norm(pairs[:, 0] - pairs[:, 1], axis=1)
+    tracker = MetricTracker().partial_fit(pairs, y)
+    assert tracker.scale_ == pytest.approx(np.sqrt((norms[norms > 0] ** 2).mean()))
+
+
+@pytest.mark.parametrize("label", [1, -1])
+@pytest.mark.parametrize("size", [1e3, 1e12, 1e150])
+def test_one_wild_value_does_not_stop_learning(size, label):
+    pairs, y = comparisons(seed=8, steps=1200, n=5, change=False)
+    pairs[100] *= size
+    y[100] = label
+    tracker = MetricTracker().partial_fit(pairs, y)
+    fair, labels = comparisons(seed=9, steps=500, n=5, change=False)
+    assert (tracker.predict(fair) == labels).mean() > 0.8
+
+
+# Symmetries
+
+
+@pytest.mark.parametrize("setting", ["defaults", "paper", "von-neumann", "logdet", "ridge"])
+def test_rotating_the_data_rotates_the_metric(setting):
+    pairs, y = comparisons(seed=10, steps=200, n=5)
+    D = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    plain, rotated = clone(SETTINGS[setting]), clone(SETTINGS[setting])
+    M = plain.partial_fit(pairs, y).get_mahalanobis_matrix()
+    np.testing.assert_allclose(
+        rotated.partial_fit(pairs @ D.T, y).get_mahalanobis_matrix(), D @ M @ D.T, atol=1e-7 * np.abs(M).max()
+    )
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6))
+def test_order_within_a_pair_does_not_matter(seed):
+    pairs, y = comparisons(seed=seed, steps=40, n=4)
+    one, other = MetricTracker().partial_fit(pairs, y), MetricTracker().partial_fit(pairs[:, ::-1], y)
+    assert levels_equal(one, other)
+    np.testing.assert_array_equal(one.get_mahalanobis_matrix(), other.get_mahalanobis_matrix())
+
+
+# Levels
+
+
+def test_levels_speak_of_the_next_comparison():
+    pairs, y = comparisons(seed=11, steps=64, n=3)
+    tracker = MetricTracker(base=8)
+    for t in range(1, 57):
+        tracker.partial_fit(pairs[t - 1 : t], y[t - 1 : t])
+        clock = 8 + t  # of comparison t + 1
+        expected = [8.0 * 2**j for j in range(10) if 8 * 2**j <= clock]
+        assert tracker.levels_["length"].tolist() == expected
+    assert np.isnan(tracker.levels_["loss"][-1])  # at clock 64 a level has opened that has suffered no loss yet
+    with pytest.raises(ValueError, match="read-only"):
+        tracker.levels_["weight"] = 0.0
+
+
+def test_paper_setting_is_the_papers():
+    tracker = MetricTracker.paper()
+    assert tracker.get_params() == {
+        **MetricTracker().get_params(),
+        "regularizer": NuclearNorm(0.01),
+        "weights": OceladWeights(),
+        "step": 1.0,
+        "base": 1,
+        "threshold_step": 1.0,
+        "scale": None,
+    }
+    assert (tracker.start, tracker.order, tracker.loss) == ("fresh", "before", Hinge())
+
+
+def test_transform_puts_the_most_important_first():
+    pairs, y = comparisons(seed=12, steps=300, n=5)
+    tracker = MetricTracker().partial_fit(pairs, y)
+    Z = tracker.transform(np.eye(5))
+    energy = (Z**2).sum(axis=0)
+    assert (np.diff(energy) <= 1e-12).all()
+    np.testing.assert_allclose(Z @ Z.T, tracker.get_mahalanobis_matrix(), atol=1e-10)
+
+
+def test_nothing_to_say_before_the_first_comparison():
+    tracker = MetricTracker()
+    for ask in (
+        lambda: tracker.mu_,
+        lambda: tracker.levels_,
+        lambda: tracker.level_metrics_,
+        lambda: tracker.scale_,
+        lambda: tracker.get_mahalanobis_matrix(),
+        lambda: tracker.predict(np.zeros((1, 2, 3))),
+        lambda: tracker.transform(np.zeros((1, 3))),
+    ):
+        with pytest.raises(NotFittedError, match="partial_fit"):
+            ask()
+
+
+def test_import_is_light():
+    """Nothing is compiled, and numba, matplotlib and click are not even imported."""
+    code = "import sys, ocelad; print([m for m in ('numba', 'matplotlib', 'click', 'tqdm') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
