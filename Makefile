@@ -40,4 +40,5 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 clean:
-	rm -rf .venv build dist docs/_build demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist docs/_build demo benchmarks/*.json
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

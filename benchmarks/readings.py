@@ -26,6 +26,7 @@ from ocelad import (
     SaolWeights,
     SquaredHinge,
 )
+from ocelad.baselines import FixedRate
 from ocelad.studies import Record, Trial, summary
 from ocelad.studies.synthetic import Tracker
 
@@ -54,14 +55,18 @@ READINGS: dict[str, MetricTracker] = {
     "  strength .05": clone(OURS).set_params(regularizer=NuclearNorm(0.05)),
     "  logistic loss": clone(OURS).set_params(loss=Logistic()),
     "  squared hinge": clone(OURS).set_params(loss=SquaredHinge()),
+    **{
+        f"  one rate, step {step:g}": clone(OURS).set_params(ensemble=FixedRate(), step=step)
+        for step in (0.25, 0.5, 1.0, 2.0, 4.0)
+    },
 }
 
 
-def run(seed: int) -> list[Record]:
+def run(seed: int, only: str) -> list[Record]:
     def maker(tracker: MetricTracker) -> Callable[[], Tracker]:
         return lambda: clone(tracker)
 
-    trial = Trial(seed, {name: maker(tracker) for name, tracker in READINGS.items()})
+    trial = Trial(seed, {name: maker(tracker) for name, tracker in READINGS.items() if only in name})
     for _ in trial:
         pass
     return trial.records
@@ -71,8 +76,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=8)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", default="", help="run only readings whose name contains this")
     options = parser.parse_args()
-    runs = Parallel(n_jobs=options.jobs, verbose=10)(delayed(run)(seed) for seed in range(options.trials))
+    runs = Parallel(n_jobs=options.jobs, verbose=10)(
+        delayed(run)(seed, options.only) for seed in range(options.trials)
+    )
     print(f"{'':<32}{'5-NN error':>12}{'+-':>8}{'P(NMI>.8)':>11}")
     for line in summary(record for records in runs for record in records):
         print(f"{line.method:<32}{line.error:>12.4f}{line.standard_error:>8.4f}{line.p_nmi:>11.2f}")

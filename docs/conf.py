@@ -13,7 +13,6 @@ myst_enable_extensions = ["dollarmath"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
-napoleon_use_ivar = True
 
 
 def show_equations(app, what, name, obj, options, lines):  # noqa: ARG001

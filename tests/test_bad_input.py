@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from ocelad import Frobenius, LogDet, MetricTracker, VonNeumann
 from streams import comparisons
@@ -46,13 +47,15 @@ BAD = {
     "objects": (GOOD[0].astype(object), GOOD[1], "pairs must be .* got dtype object"),
     "complex": (GOOD[0] + 0j, GOOD[1], "pairs must be .* got dtype complex128"),
     "booleans": (GOOD[0] > 0, GOOD[1], "pairs must be .* got dtype bool"),
+    "masked": (np.ma.masked_array(GOOD[0], GOOD[0] > 1), GOOD[1], "pairs must be .* masked"),
+    "one-bare-pair": (GOOD[0][0], GOOD[1][:1], r"got shape \(2, 4\); a single pair goes in as pair\[None\]"),
     "none": (None, GOOD[1], "pairs must be"),
     "label-zero": (GOOD[0], np.where(GOOD[1] == 1, 1, 0), "y must be .* found 0"),
     "label-two": (GOOD[0], 2 * GOOD[1], "y must be .* found -?2"),
     "label-nan": (GOOD[0], np.where(GOOD[1] == 1, 1.0, np.nan), "y must be .* found NaN"),
     "label-booleans": (GOOD[0], GOOD[1] == 1, "y must be .* got dtype bool"),
     "label-strings": (GOOD[0], ["same"] * 20, "y must be"),
-    "too-few-labels": (GOOD[0], GOOD[1][:-1], r"y must be an array of 20 labels.*got shape \(19,\)"),
+    "too-few-labels": (GOOD[0], GOOD[1][:-1], r"y must be an array of shape \(20,\).*got shape \(19,\)"),
     "column-of-labels": (GOOD[0], GOOD[1][:, None], r"y must be .*got shape \(20, 1\)"),
 }
 
@@ -115,6 +118,9 @@ OPTIONS = [
     ({"divergence": "frobenius"}, "divergence must be a divergence"),
     ({"weights": "ocelad"}, "weights must be a combiner"),
     ({"weights": Frobenius}, "weights must be a combiner"),
+    ({"ensemble": 3}, "ensemble must be a function from spawn"),
+    ({"ensemble": lambda spawn: [spawn(1, None)]}, "ensemble must be an ensemble"),
+    ({"step_cap": "no"}, "step_cap must be True or False"),
 ]
 
 
@@ -192,7 +198,9 @@ def test_other_real_types_are_converted(dtype):
     assert state(one) == state(other)
 
 
-def test_an_empty_batch_is_no_step():
+def test_an_empty_batch_is_no_news():
+    with pytest.raises(NotFittedError):
+        MetricTracker().partial_fit(np.zeros((0, 2, 4)), []).predict(GOOD[0])
     tracker = MetricTracker().partial_fit(*GOOD)
     before = state(tracker)
     tracker.partial_fit(np.zeros((0, 2, 4)), [])

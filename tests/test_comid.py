@@ -222,7 +222,7 @@ def test_bad_steps_are_named(step):
 
 @pytest.mark.parametrize("regularizer", [NuclearNorm, SquaredFrobenius, L1])
 def test_bad_strengths_are_named(regularizer):
-    for strength in (-1.0, math.nan, math.inf):
+    for strength in (-1.0, math.nan, math.inf, "a"):
         with pytest.raises(ValueError, match="strength must be >= 0"):
             regularizer(strength)
 

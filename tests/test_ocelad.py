@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -196,6 +197,34 @@ def test_order_says_which_losses_the_weights_see(order):
         np.testing.assert_array_equal(tracker.state[kept], expected[kept])
 
 
+def test_a_loss_that_is_no_number_is_refused_before_anything_changes():
+    tracker = Ocelad(Rice(spawn_of(GradientDescent)), FixedShare())
+    tracker.update(AbsoluteError(np.ones(N), 1.0))
+    before = copy.deepcopy(tracker)
+    with pytest.raises(ValueError, match="loss must be finite"):
+        tracker.update(AbsoluteError(np.ones(N), math.nan))
+    assert tracker.t == before.t
+    np.testing.assert_array_equal(tracker.state, before.state)
+    np.testing.assert_array_equal(tracker.estimate, before.estimate)
+
+
+def test_a_learner_of_ones_own_needs_only_start_and_step():
+    class Signs:
+        def __init__(self, start, step):
+            self.estimate, self.step = np.asarray(start), step
+
+        def update(self, loss):
+            self.estimate = self.estimate - self.step * np.sign(loss.gradient(self.estimate))
+
+    tracker = pickle.loads(
+        pickle.dumps(Ocelad(Rice(on_intervals(GradientDescent, np.zeros(N), 0.5)), FixedShare()))
+    )
+    losses, _ = drifting_regressor(seed=6, steps=300)
+    still = np.mean([loss(np.zeros(N)) for loss in losses])
+    assert play(tracker, losses).mean() < 0.8 * still
+    assert play(Ocelad(Rice(on_intervals(Signs, np.zeros(N), 0.5)), FixedShare()), losses).mean() < 0.8 * still
+
+
 def test_memory_grows_as_the_logarithm_of_time():
     tracker = Ocelad(Rice(spawn_of(GradientDescent)), OceladWeights())
     loss = AbsoluteError(np.ones(N), 0.2)
@@ -252,6 +281,9 @@ def test_ftrl_minimises_what_it_says():
         (lambda: Pool([WindowedLeastSquares(3)], lengths=[1, 2]), "lengths must give"),
         (lambda: Union(), "at least one"),
         (lambda: Ocelad(Rice(spawn_of(AdaGrad)), FixedShare(), order="during"), "order must be"),
+        (lambda: Ocelad([1], FixedShare()), "ensemble must be an ensemble"),
+        (lambda: Ocelad(FixedShare(), Rice(spawn_of(AdaGrad))), "ensemble must be an ensemble"),
+        (lambda: Ocelad(Rice(spawn_of(AdaGrad)), FixedShare), "weights must be a combiner"),
         (lambda: GradientDescent(np.zeros(2), step=0.0), "step must be positive"),
         (lambda: GradientDescent(np.zeros(2), step=math.inf), "step must be positive"),
         (lambda: GradientDescent(np.zeros(2), step=1.0, radius=0.0), "radius must be positive"),

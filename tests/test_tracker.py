@@ -1,6 +1,7 @@
 """The tracker's public behaviour: what it promises whatever the data."""
 
 import copy
+import pickle
 import subprocess
 import sys
 
@@ -95,10 +96,13 @@ def test_a_batch_is_a_loop(tracker):
     assert tracker.mu_ == looped.mu_
 
 
-def test_a_copy_goes_on_alike(tracker):
+@pytest.mark.parametrize("how", ["copy", "pickle"])
+def test_a_copy_goes_on_alike(tracker, how):
     pairs, y = comparisons(seed=2, steps=80, n=5)
     tracker.partial_fit(pairs[:40], y[:40])
-    other = copy.deepcopy(tracker)
+    if how == "pickle" and tracker.ensemble is not None:
+        tracker.set_params(ensemble=None)  # a function written on the spot cannot be pickled; what it made can
+    other = copy.deepcopy(tracker) if how == "copy" else pickle.loads(pickle.dumps(tracker))
     for each in (tracker, other):
         each.partial_fit(pairs[40:], y[40:])
     assert levels_equal(tracker, other)

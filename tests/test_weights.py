@@ -353,6 +353,7 @@ def test_slots_that_never_close(rule):
         (lambda: FixedShare(rate=0.0), "rate"),
         (lambda: FixedShare(rate=math.nan), "rate"),
         (lambda: FixedShare(share=1.0), "share"),
+        (lambda: FixedShare("a"), "rate"),
     ],
 )
 def test_bad_options_are_named(make, name):

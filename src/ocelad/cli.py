@@ -48,7 +48,7 @@ def demo(seed: int, trials: int, out: Path) -> None:
             done.append(Trial(seed + number, segments=data.SCENARIO))
             _run(done[-1], f"trial {number + 1}/{trials}")
     except KeyboardInterrupt:
-        click.echo("\nStopped early; this is what there is so far.", err=True)
+        click.echo("\nStopped early.", err=True)
     records = [record for trial in done for record in trial.records]
     if not records:
         raise click.ClickException("stopped before the first evaluation: nothing to show")

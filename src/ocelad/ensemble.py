@@ -44,10 +44,13 @@ class Rice(_Slots[E]):
 
     Parameters
     ----------
-    spawn : makes the learner of an interval, ``spawn(length, start) -> learner``, where ``start`` is the estimate
-        to begin from, or None for the origin. `on_intervals` makes one from a learner class.
-    base : length of the shortest intervals, I_0.
-    start : what level 0 does when it re-opens: ``"fresh"``, from the origin, or ``"continue"``, from its own last
+    spawn
+        Makes the learner of an interval, ``spawn(length, start) -> learner``, where ``start`` is the estimate to
+        begin from, or None for the origin. `on_intervals` makes one from a learner class.
+    base
+        Length of the shortest intervals, I_0.
+    start
+        What level 0 does when it re-opens: ``"fresh"``, from the origin, or ``"continue"``, from its own last
         estimate.
     """
 

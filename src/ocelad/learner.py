@@ -37,7 +37,8 @@ class DifferentiableLoss(Loss[E], Protocol[E]):
 class Learner(Protocol[E_co]):
     """A black box: what it believes now, and how it takes one more loss.
 
-    ``update`` is typed with ``Any`` because each learner decides what it needs of a loss.
+    An estimate that has been handed out must not change any more: ``update`` makes a new one. It is typed with
+    ``Any`` because each learner decides what it needs of a loss.
     """
 
     @property
@@ -58,6 +59,7 @@ class Opening:
     lengths: tuple[float, ...]
 
 
+@runtime_checkable
 class Ensemble(Protocol[E_co]):
     """Several learners in numbered slots, spoken to with four verbs."""
 
@@ -115,6 +117,17 @@ def combine(p: Iterable[float], estimates: Iterable[E]) -> E:
             term = float(weight) * estimate  # type: ignore[operator]
             total = term if total is None else total + term
     return total
+
+
+def is_number(value: object) -> bool:
+    """Whether a parameter is a real number (True and False are not)."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_part(value: Any, protocol: type, name: str, expected: str) -> None:
+    """Refuse what is not an instance (a class is not) of one of the parts."""
+    if isinstance(value, type) or not isinstance(value, protocol):
+        raise ValueError(f"{name} must be {expected}, got {value!r}")
 
 
 def snapshot(array: Any) -> Array:

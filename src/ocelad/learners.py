@@ -12,12 +12,13 @@ see, so that their steps fall as 1/sqrt(t) by themselves.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .learner import Array, DifferentiableLoss, Learner, Spawn, snapshot
+from .learner import Array, DifferentiableLoss, Learner, snapshot
 
 
 def _check(step: float, radius: float) -> None:
@@ -89,23 +90,39 @@ class FollowTheRegularizedLeader:
         self.estimate = _project(self.start - pull * self.total, self.radius)
 
 
-class _MakesLearner(Protocol):
-    def __call__(self, start: ArrayLike, step: float, radius: float = ...) -> Learner[Array]: ...
-
-
-def on_intervals(learner: _MakesLearner, origin: ArrayLike, step: float, radius: float = math.inf) -> Spawn[Array]:
+@dataclass(frozen=True)
+class on_intervals:
     """One learner per interval, its step ``step / sqrt(length)``: what `Rice` and `Restarted` ask for.
 
     Also for a learner that adapts its steps by itself: it starts from a good estimate, which a long first step
     would throw away.
 
+    Parameters
+    ----------
+    learner
+        A class, or a function, that takes ``(start, step)``, and ``radius`` as a keyword if one is given.
+    origin
+        Where a learner starts that takes over from nobody.
+    step
+        The step on an interval of length 1.
+    radius
+        Of the ball around 0 that estimates are projected to.
+
+    Examples
+    --------
     >>> spawn = on_intervals(GradientDescent, origin=[0.0, 0.0], step=2.0)
     >>> spawn(16, None).step
     0.5
     """
-    beginning = snapshot(origin)
 
-    def spawn(length: float, start: Array | None) -> Learner[Array]:
-        return learner(beginning if start is None else start, step / math.sqrt(length), radius)
+    learner: Callable[..., Learner[Array]]
+    origin: ArrayLike
+    step: float
+    radius: float = math.inf
 
-    return spawn
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "origin", snapshot(self.origin))
+
+    def __call__(self, length: float, start: Array | None) -> Learner[Array]:
+        limits = {} if self.radius == math.inf else {"radius": self.radius}
+        return self.learner(self.origin if start is None else start, self.step / math.sqrt(length), **limits)

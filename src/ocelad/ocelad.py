@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal
 
 import numpy as np
 
-from .learner import Array, E, Ensemble, Weights
+from .learner import Array, E, Ensemble, Weights, check_part
 
 Order = Literal["before", "after"]
 
@@ -22,11 +22,16 @@ class Ocelad(Generic[E]):
 
     Parameters
     ----------
-    ensemble : what to combine, e.g. ``Rice(spawn)``, ``Pool(learners)``, ``Union(...)``.
-    weights : how to combine it, e.g. ``OceladWeights()`` (the paper's), ``FixedShare()``.
-    order : when the loss that the weights see is taken: ``"before"`` the learners see it, as the analysis
-        assumes, or ``"after"``, as the paper's listing says.
+    ensemble
+        What to combine, e.g. ``Rice(spawn)``, ``Pool(learners)``, ``Union(...)``.
+    weights
+        How to combine it, e.g. ``OceladWeights()`` (the paper's), ``FixedShare()``.
+    order
+        When the loss that the weights see is taken: ``"before"`` the learners see it, as the analysis assumes, or
+        ``"after"``, as the paper's listing says.
 
+    Examples
+    --------
     >>> from ocelad import FixedShare, GradientDescent, Rice, on_intervals
     >>> class Distance:  # |estimate - target|, a convex loss with its subgradient
     ...     def __init__(self, target): self.target = target
@@ -40,6 +45,10 @@ class Ocelad(Generic[E]):
     """
 
     def __init__(self, ensemble: Ensemble[E], weights: Weights, order: Order = "before") -> None:
+        check_part(
+            ensemble, Ensemble, "ensemble", "an ensemble such as Pool(learners), with open, losses, update, mix"
+        )
+        check_part(weights, Weights, "weights", "a combiner such as FixedShare()")
         if order not in ("before", "after"):
             raise ValueError(f"order must be 'before' or 'after', got {order!r}")
         self.ensemble = ensemble  # line 1
@@ -67,6 +76,8 @@ class Ocelad(Generic[E]):
         if self.order == "after":
             self.ensemble.update(loss)  # line 4
         losses = self.ensemble.losses(loss)  # line 5
+        if not np.isfinite(losses).all():
+            raise ValueError(f"loss must be finite at every learner's estimate, got {losses}")
         self.state = self.weights.update(self.state, losses, lambda: loss(self.ensemble.mix(p)))  # line 7
         if self.order == "before":
             self.ensemble.update(loss)  # line 4, once the losses are known

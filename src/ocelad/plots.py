@@ -47,6 +47,8 @@ def tracking(records: list[Record], levels: list[tuple[int, Any]], segments: tup
     middle.set(ylabel="NMI of k-means" if trials == 1 else "P(NMI > 0.8)", ylim=(0, 1.02))
     top.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.22), frameon=False, fontsize=9)
     time_scales(bottom, levels)
+    if trials > 1:
+        bottom.set_ylabel("weight of time-scale\n(first trial)")
     bottom.set_xlabel("comparisons seen")
     _mark_segments((top, middle, bottom), segments)
     figure.suptitle(

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from .learner import Array, Opening
+from .learner import Array, Opening, is_number
 
 TIE = 1e-12
 """Losses closer than this, relative to their size, are equal: the rest is rounding."""
@@ -77,10 +77,14 @@ class OceladWeights:
 
     Parameters
     ----------
-    regret : what r compares a learner's loss with: the ``"mean"`` of the losses, as in the text, or the loss of
-        the ``"mixture"``, as in the appendix.
-    reset : whether a level's weight goes back to its rate when the level re-opens (the paper) or is kept.
+    regret
+        What r compares a learner's loss with: the ``"mean"`` of the losses, as in the text, or the loss of the
+        ``"mixture"``, as in the appendix.
+    reset
+        Whether a level's weight goes back to its rate when the level re-opens (the paper) or is kept.
 
+    Examples
+    --------
     >>> rule = OceladWeights()
     >>> state = rule.open(np.zeros((0, 3)), Opening(0, (0, 1), (1.0, 16.0)))
     >>> rule.probabilities(rule.update(state, np.array([1.0, 0.0]), lambda: 0.5)).round(3)
@@ -131,7 +135,7 @@ class SaolWeights:
     fields: ClassVar[tuple[str, ...]] = ("log_weight", "span", "endless", "drawn")
 
     def __post_init__(self) -> None:
-        if not 0 < self.bound < np.inf:
+        if not (is_number(self.bound) and 0 < self.bound < np.inf):
             raise ValueError(f"bound must be positive and finite, got {self.bound!r}")
 
     def open(self, state: Array, opening: Opening) -> Array:
@@ -167,9 +171,9 @@ class FixedShare:
     fields: ClassVar[tuple[str, ...]] = ("log_weight",)
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate < np.inf:
+        if not (is_number(self.rate) and 0 < self.rate < np.inf):
             raise ValueError(f"rate must be positive and finite, got {self.rate!r}")
-        if not 0 <= self.share < 1:
+        if not (is_number(self.share) and 0 <= self.share < 1):
             raise ValueError(f"share must lie in [0, 1), got {self.share!r}")
 
     def open(self, state: Array, opening: Opening) -> Array:

@@ -21,10 +21,15 @@ class Descent:
 
     Parameters
     ----------
-    regularizer, divergence : the parts of eq. (COMID).
-    threshold_step : mu's step, as a factor of M's.
-    step_cap : if true, no step is longer than the one that would bring the linearised loss to zero (Polyak's; for
-        the hinge, passive-aggressive).
+    regularizer
+        r, with its strength lambda.
+    divergence
+        B_psi.
+    threshold_step
+        mu's step, as a factor of M's.
+    step_cap
+        If true, no step is longer than the one that would bring the linearised loss to zero (Polyak's; for the
+        hinge, passive-aggressive).
     """
 
     regularizer: Regularizer = NuclearNorm()
@@ -55,13 +60,15 @@ class Descent:
         step = min(step, self.divergence.longest_step(metric.M, gradient.M))
         if self.step_cap:
             steepness = float((gradient.M**2).sum()) + self.threshold_step * gradient.mu**2
-            step = min(step, loss(metric) / steepness)
+            step = min(step, loss(metric) / steepness) if steepness > 0 else 0.0
         return step
 
 
 class Comid:
     """One COMID learner: a metric, and a constant step.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from ocelad.metric import Hinge, PairLoss
     >>> learner = Comid(Metric(np.zeros((2, 2)), 1.0), step=1.0, descent=Descent(NuclearNorm(0.1)))
@@ -78,3 +85,15 @@ class Comid:
 
     def update(self, loss: DifferentiableLoss[Metric]) -> None:
         self.estimate = self.descent(self.estimate, loss, self.step)
+
+
+@dataclass(frozen=True)
+class ComidOnIntervals:
+    """The COMID learner of an interval: step / sqrt(length), from the origin or from where another has ended."""
+
+    origin: Metric
+    step: float
+    descent: Descent
+
+    def __call__(self, length: float, last: Metric | None) -> Comid:
+        return Comid(self.origin if last is None else last, self.step / math.sqrt(length), self.descent)

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ..learner import Array
+from ..learner import Array, is_number
 from .divergences import Divergence, spectral
 
 
@@ -31,7 +31,7 @@ class Regularizer(Protocol):
 
 
 def _check_strength(strength: float) -> None:
-    if not (strength >= 0 and math.isfinite(strength)):
+    if not (is_number(strength) and strength >= 0 and math.isfinite(strength)):
         raise ValueError(f"strength must be >= 0 and finite, got {strength!r}")
 
 

@@ -81,4 +81,5 @@ def norms(u: Array) -> list[float]:
     """|u| row by row, safe from overflow and underflow of the squares."""
     largest = np.abs(u).max(axis=1)
     unit = np.where(largest > 0, largest, 1.0)
-    return list((unit * np.linalg.norm(u / unit[:, None], axis=1)).tolist())
+    # one product per row: a sum along an axis may round differently in a batch than in a single row
+    return [size * math.sqrt(float(row @ row)) for size, row in zip(unit.tolist(), u / unit[:, None], strict=True)]

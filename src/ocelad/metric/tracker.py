@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -12,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..ensemble import Rice, check_base
-from ..learner import Array, Ensemble, Spawn, Weights
+from ..learner import Array, Ensemble, Spawn, Weights, check_part
 from ..ocelad import Ocelad, Order
 from ..weights import FixedShare, OceladWeights
 from . import validate
-from .comid import Comid, Descent
+from .comid import ComidOnIntervals, Descent
 from .divergences import Divergence, Frobenius
 from .estimate import Metric
 from .losses import Hinge, MarginLoss, PairLoss
@@ -33,30 +32,39 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    loss : `Hinge`, `SquaredHinge` or `Logistic`.
-    regularizer : `NuclearNorm`, `L1`, `SquaredFrobenius` or `Unregularized`, with its strength.
-    divergence : `Frobenius`, `VonNeumann` or `LogDet`; the last two need ``origin > 0``.
-    weights : the combiner: `FixedShare`, `OceladWeights`, `SaolWeights`, `CoinBetting`, `AdaNormalHedge`.
-    step : COMID's step on an interval is ``step / sqrt(length)``.
-    base : length of the shortest intervals.
-    start : whether the lowest level re-opens ``"fresh"`` or continues from its own last estimate.
-    origin : where learners start: M0 = origin * I, or a positive semi-definite matrix.
-    threshold_step : the threshold's step, as a factor of ``step``.
-    scale : ``"auto"`` learns the unit of length from the stream, so that multiplying all features by a constant
+    loss
+        `Hinge`, `SquaredHinge` or `Logistic`, or anything with ``value(m)`` and ``slope(m)``.
+    regularizer
+        `NuclearNorm`, `L1`, `SquaredFrobenius` or `Unregularized`, with its strength.
+    divergence
+        `Frobenius`, `VonNeumann` or `LogDet`; the last two need ``origin > 0``.
+    weights
+        The combiner: `FixedShare`, `OceladWeights`, `SaolWeights`, `CoinBetting`, `AdaNormalHedge`.
+    step
+        COMID's step on an interval is ``step / sqrt(length)``.
+    base
+        Length of the shortest intervals.
+    start
+        Whether the lowest level re-opens ``"fresh"`` or continues from its own last estimate.
+    origin
+        Where learners start: M0 = origin * I, or a positive semi-definite matrix.
+    threshold_step
+        The threshold's step, as a factor of ``step``.
+    scale
+        ``"auto"`` learns the unit of length from the stream, so that multiplying all features by one constant
         changes nothing; a number fixes it; None takes features as they are.
-    step_cap : no step longer than the one that would just satisfy the comparison.
-    order : whether the weights see losses from ``"before"`` or ``"after"`` the learners' update.
-    ensemble : what to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble.
+    step_cap
+        No step longer than the one that would just satisfy the comparison.
+    order
+        Whether the weights see losses from ``"before"`` or ``"after"`` the learners' update.
+    ensemble
+        What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble.
 
-    Attributes
-    ----------
-    mu_ : the tracked threshold on squared distances.
-    levels_ : which time-scale is in charge: ``length``, ``weight`` (they sum to 1), latest ``loss`` of each level.
-    level_metrics_ : what each level believes by itself.
-    scale_ : the present unit of length.
+    Options are read at the first comparison. What is learned, ``mu_``, ``levels_``, ``level_metrics_``, ``scale_``
+    and the matrix, always speaks of the estimate that would judge the next comparison.
 
-    All of them speak of the estimate that would judge the next comparison.
-
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> pairs = rng.normal(size=(400, 2, 3))
     >>> y = np.where(np.abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)  # only the first feature matters
@@ -115,21 +123,21 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
 
     def _algorithm_2(self, n: int) -> Ocelad[Metric]:
         """Nothing but a choice of parts: RICE of COMID learners on (M, mu) inside Algorithm 1."""
-        validate.part(self.loss, MarginLoss, "loss", "a margin loss such as Hinge()")
-        validate.part(self.regularizer, Regularizer, "regularizer", "a regularizer such as NuclearNorm(0.02)")
-        validate.part(self.divergence, Divergence, "divergence", "a divergence such as Frobenius()")
-        validate.part(self.weights, Weights, "weights", "a combiner such as FixedShare()")
+        check_part(self.loss, MarginLoss, "loss", "a margin loss such as Hinge(), with value(m) and slope(m)")
+        check_part(self.regularizer, Regularizer, "regularizer", "a regularizer such as NuclearNorm(0.02)")
+        check_part(self.divergence, Divergence, "divergence", "a divergence such as Frobenius()")
+        if not (self.ensemble is None or callable(self.ensemble)):
+            raise ValueError(f"ensemble must be a function from spawn(length, start), got {self.ensemble!r}")
+        if not isinstance(self.step_cap, bool):
+            raise ValueError(f"step_cap must be True or False, got {self.step_cap!r}")
         step = validate.number(self.step, "step", positive=True)
         threshold_step = validate.number(self.threshold_step, "threshold_step", positive=False)
         descent = Descent(self.regularizer, self.divergence, threshold_step, self.step_cap)
         origin = Metric(validate.start_matrix(self.origin, n, self.divergence.definite), 1.0)
-
-        def spawn(length: float, last: Metric | None) -> Comid:  # line 4: a new learner, retro-initialised
-            return Comid(origin if last is None else last, step / math.sqrt(length), descent)
-
+        spawn = ComidOnIntervals(origin, step, descent)  # line 5
         base = check_base(self.base)
-        ensemble = Rice(spawn, base, self.start) if self.ensemble is None else self.ensemble(spawn)
-        return Ocelad(ensemble, self.weights, self.order)  # lines 1-11
+        ensemble = Rice(spawn, base, self.start) if self.ensemble is None else self.ensemble(spawn)  # line 4
+        return Ocelad(ensemble, self.weights, self.order)  # lines 6-8
 
     def partial_fit(self, pairs: ArrayLike, y: ArrayLike) -> MetricTracker:
         """Learn comparisons, one time step each, in order.
@@ -145,6 +153,8 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         ocelad = self._ocelad if known else self._algorithm_2(u.shape[1])
         scale = self._scale if known else self._first_scale()
         normalised, scale_after = scale.normalise(u)
+        if not len(u):
+            return self
 
         if not known:
             self._ocelad, self._loss, self.n_features_in_ = ocelad, self.loss, u.shape[1]
@@ -197,6 +207,7 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
 
     @property
     def mu_(self) -> float:
+        """The tracked threshold on squared distances."""
         return max(1.0, self._fitted().estimate.mu)  # an average of numbers >= 1, but for rounding
 
     @property
@@ -208,11 +219,14 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
 
     @property
     def scale_(self) -> float:
+        """The present unit of length."""
         self._fitted()
         return self._scale.value
 
     @property
     def levels_(self) -> np.ndarray[Any, np.dtype[np.void]]:
+        """Which time-scale is in charge: ``length`` of memory (inf for a learner that never restarts), normalised
+        ``weight`` and latest ``loss`` of each level."""
         ocelad = self._fitted()
         levels = np.zeros(len(ocelad.lengths), dtype=LEVEL)
         levels["length"], levels["weight"], levels["loss"] = ocelad.lengths, ocelad.probabilities, ocelad.losses

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..learner import Array
+from ..learner import Array, is_number
 
 
 def real(value: Any, name: str, expected: str) -> Array:
     """An array of finite floats."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must be {expected}, got a masked array")
     try:
         array = np.asarray(value)
     except ValueError as error:  # ragged lists
@@ -30,7 +32,8 @@ def differences(pairs: Any, n_features: int | None) -> Array:
     expected = "an array of finite numbers of shape (m, 2, n): m pairs of points with n features"
     array = real(pairs, "pairs", expected)
     if array.ndim != 3 or array.shape[1] != 2 or array.shape[2] == 0:
-        raise ValueError(f"pairs must be {expected}, got shape {array.shape}")
+        hint = "; a single pair goes in as pair[None]" if array.ndim == 2 and len(array) == 2 else ""
+        raise ValueError(f"pairs must be {expected}, got shape {array.shape}{hint}")
     if n_features is not None and array.shape[2] != n_features:
         raise ValueError(f"pairs must have {n_features} features, as before, got {array.shape[2]}")
     with np.errstate(over="ignore"):
@@ -43,7 +46,7 @@ def differences(pairs: Any, n_features: int | None) -> Array:
 
 def labels(y: Any, m: int) -> list[int]:
     """One of +1 (similar) and -1 (different) for every pair."""
-    expected = f"an array of {m} labels, each +1 (similar) or -1 (different)"
+    expected = f"an array of shape ({m},), one label +1 (similar) or -1 (different) per pair"
     array = real(y, "y", expected)
     if array.shape != (m,):
         raise ValueError(f"y must be {expected}, got shape {array.shape}")
@@ -65,17 +68,9 @@ def points(X: Any, n_features: int) -> Array:
 def number(value: Any, name: str, *, positive: bool) -> float:
     """A finite number >= 0, or > 0."""
     expected = "a finite number > 0" if positive else "a finite number >= 0"
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name} must be {expected}, got {value!r}")
-    if not np.isfinite(value) or value < 0 or (positive and value == 0):
+    if not is_number(value) or not np.isfinite(value) or value < 0 or (positive and value == 0):
         raise ValueError(f"{name} must be {expected}, got {value!r}")
     return float(value)
-
-
-def part(value: Any, protocol: type, name: str, expected: str) -> None:
-    """An instance (not a class) of one of the parts."""
-    if isinstance(value, type) or not isinstance(value, protocol):
-        raise ValueError(f"{name} must be {expected}, got {value!r}")
 
 
 def start_matrix(origin: Any, n: int, definite: bool) -> Array:
@@ -85,7 +80,7 @@ def start_matrix(origin: Any, n: int, definite: bool) -> Array:
     if M.ndim == 0:
         M = M * np.eye(n)
     if M.shape != (n, n) or not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
-        raise ValueError(f"origin must be {expected}")
+        raise ValueError(f"origin must be {expected}, got one of shape {M.shape}")
     s = np.linalg.eigvalsh(M)
     if s[0] < -1e-10 * max(s[-1], 0.0) or s[-1] < 0:
         raise ValueError(f"origin must be {expected}; its smallest eigenvalue is {s[0]:g}")

@@ -1,0 +1,5 @@
+"""``python -m ocelad``."""
+
+from .cli import main
+
+main()
