@@ -93,11 +93,12 @@ class Literal:
         if self.scale == "auto":
             norm = np.linalg.norm(u)
             if norm > 0:
-                if self.norms:
-                    norm = min(norm, 10 * self.unit)
-                self.norms.append(norm)
-                self.unit = np.sqrt(np.mean(np.square(self.norms)))
-            u = u / self.unit
+                self.norms.append(norm if len(self.norms) < 16 else min(norm, 10 * self.unit))
+                first, later = self.norms[:16], self.norms[16:]
+                self.unit = sorted(first)[len(first) // 2]
+                if later:
+                    self.unit = np.sqrt((16 * self.unit**2 + np.sum(np.square(later))) / len(self.norms))
+            u = u / max(self.unit, norm / 10)
         active, p = self.act(self.t), self.probabilities()
         if self.order == "after":
             for interval in active:

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from ocelad import Frobenius, LogDet, MetricTracker, VonNeumann
+from ocelad import (
+    L1,
+    Frobenius,
+    Hinge,
+    LogDet,
+    Logistic,
+    MetricTracker,
+    NuclearNorm,
+    SquaredFrobenius,
+    SquaredHinge,
+    Unregularized,
+    VonNeumann,
+)
 from streams import comparisons
 
 GOOD = comparisons(seed=0, steps=20, n=4)
@@ -121,6 +133,7 @@ OPTIONS = [
     ({"ensemble": 3}, "ensemble must be a function from spawn"),
     ({"ensemble": lambda spawn: [spawn(1, None)]}, "ensemble must be an ensemble"),
     ({"step_cap": "no"}, "step_cap must be True or False"),
+    ({"step_cap": True, "divergence": LogDet(), "origin": 1.0}, "step_cap must be False with LogDet"),
 ]
 
 
@@ -167,6 +180,58 @@ def test_one_dimensional_data():
     tracker = MetricTracker().partial_fit(pairs[:800], y[:800])
     assert tracker.get_mahalanobis_matrix().shape == (1, 1)
     assert (tracker.predict(pairs[800:]) == y[800:]).mean() > 0.85
+
+
+def test_queries_far_beyond_what_has_been_seen():
+    tracker = MetricTracker().partial_fit(*GOOD)
+    expected = tracker.pair_distance(GOOD[0])
+    np.testing.assert_allclose(tracker.pair_distance(1e200 * GOOD[0]), 1e200 * expected)
+    np.testing.assert_allclose(tracker.pair_distance(1e-200 * GOOD[0]), 1e-200 * expected)
+    tiny = MetricTracker().partial_fit(1e-160 * GOOD[0], GOOD[1])
+    np.testing.assert_allclose(tiny.pair_distance(1e-160 * GOOD[0]), expected, rtol=1e-7, atol=1e-7)
+    with pytest.raises(OverflowError, match="differences of size"):
+        tiny.get_mahalanobis_matrix()
+
+
+def test_a_stream_over_three_hundred_orders_of_magnitude():
+    pairs = GOOD[0] * np.where(np.arange(20) == 17, 1e155, 1e-155)[:, None, None]
+    tracker = MetricTracker().partial_fit(pairs, GOOD[1])
+    assert np.isfinite(tracker.pair_distance(1e-155 * GOOD[0])).all()
+
+
+CELLS = [
+    {"loss": loss, "regularizer": regularizer, "divergence": divergence, "origin": 1.0, "step": step}
+    for loss in (Hinge(), SquaredHinge(), Logistic())
+    for regularizer in (Unregularized(), NuclearNorm(0.02), SquaredFrobenius(0.02), L1(0.02))
+    for divergence in (Frobenius(), VonNeumann(), LogDet())
+    for step in (1.0, 64.0)
+]
+
+
+@pytest.mark.parametrize("options", CELLS, ids=repr)
+def test_every_cell_survives_large_steps_and_odd_sizes(options):
+    """Whatever the parts: a large step, near-duplicates, wild values, and features that nobody scaled."""
+    odd = GOOD[0].copy()
+    odd[0] *= 1e-8
+    odd[::5] *= 1e8
+    for scale, pairs in (("auto", odd), (None, 1e4 * GOOD[0]), (None, odd)):
+        tracker = MetricTracker(**options, scale=scale)
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            for _ in range(3):
+                tracker.partial_fit(pairs, GOOD[1])
+        for metric in tracker.level_metrics_:
+            s = np.linalg.eigvalsh(metric.M)
+            assert np.isfinite(s).all()
+            assert s[0] >= -1e-9 * max(1.0, s[-1])
+            assert 1 <= metric.mu < np.inf
+
+
+def test_a_stiff_loss_does_not_explode():
+    pairs, y = comparisons(seed=1, steps=800, n=4)
+    for step in (8.0, 64.0):
+        for threshold_step in (0.1, 1.0):
+            tracker = MetricTracker(loss=SquaredHinge(), step=step, threshold_step=threshold_step)
+            assert np.abs(tracker.partial_fit(pairs, y).get_mahalanobis_matrix()).max() < 1e3
 
 
 @pytest.mark.parametrize("size", [1e-150, 1e150])

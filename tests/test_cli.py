@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import ocelad
-from ocelad import cli
+from ocelad import MetricTracker, Pool, cli, plots
+from ocelad.baselines import Euclid
 from ocelad.data import Segment
 
 
@@ -40,6 +41,24 @@ def test_demo_leaves_a_table_and_a_figure(monkeypatch, tmp_path, capsys, short):
     table = (tmp_path / "new" / "folder" / "table.csv").read_text().splitlines()
     assert table[0] == "method,trial,t,segment,knn_error,nmi"
     assert len(table) == 1 + 2 * 5 * (sum(segment.steps for segment in short) // 49)
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        {"Euclid": Euclid},
+        {"pool": lambda: MetricTracker(ensemble=lambda spawn: Pool([spawn(4.0**k, None) for k in range(3)]))},
+        {f"method {k}": Euclid for k in range(9)},
+    ],
+    ids=["no-levels", "pool", "nine"],
+)
+def test_any_methods_can_be_drawn(methods):
+    segments = (Segment(100, "A", 0.0), Segment(60, "A", 0.3))
+    trial = ocelad.studies.Trial(0, methods, segments)
+    for _ in trial:
+        pass
+    figure = plots.tracking(trial.records, trial.levels, segments)
+    assert len(figure.axes[0].get_lines()) == len(methods) + 1  # and one line between the segments
 
 
 @pytest.mark.usefixtures("short")

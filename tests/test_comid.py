@@ -130,6 +130,22 @@ def test_l1_is_the_joint_prox_with_the_cone(seed):
         assert np.linalg.norm(clipped - M) > 1e-3
 
 
+@pytest.mark.parametrize("size", [1e-9, 1e-4, 1e5])
+def test_l1_is_as_exact_at_any_size(size):
+    rng = np.random.default_rng(5)
+    W = random_metric(rng) - 0.4 * random_metric(rng)
+    M = L1(0.2).solve(Frobenius(), W, 1.0)
+    np.testing.assert_allclose(L1(0.2 * size).solve(Frobenius(), size * W, 1.0), size * M, atol=4e-6 * size)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), [({"tolerance": 0.0}, "tolerance"), ({"iterations": 0}, "iterations")]
+)
+def test_l1_options_are_checked(options, name):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        L1(0.1, **options)
+
+
 def test_l1_makes_entries_vanish():
     W = np.diag([1.0, 1.0, 1.0]) + 0.1
     M = L1(1.0).solve(Frobenius(), W, 0.2)
@@ -201,6 +217,30 @@ def test_logdet_guard():
     after = Descent(Unregularized(), LogDet())(metric, pair, 10.0)
     assert after.squared_distance(u) == pytest.approx(2 * metric.squared_distance(u))
     assert np.linalg.eigvalsh(after.M)[0] > 0
+
+
+def test_von_neumann_guard():
+    """However long the step, no direction grows by more than a factor e at once."""
+    metric, u = Metric(np.eye(2), 1.0), np.array([1.0, 0.0])
+    after = Descent(Unregularized(), VonNeumann())(metric, PairLoss(u, -1, Hinge()), 1e6)
+    np.testing.assert_allclose(after.M, np.diag([math.e, 1.0]), rtol=1e-12)
+    shrunk = Descent(Unregularized(), VonNeumann())(Metric(5 * np.eye(2), 1.0), PairLoss(u, 1, Hinge()), 2.0)
+    np.testing.assert_allclose(shrunk.M, np.diag([5 * math.exp(-2.0), 5.0]), rtol=1e-12)
+
+
+def test_logdet_keeps_half_of_the_digits():
+    """Eigenvalues are lifted to 1e-8 of the largest before M is inverted."""
+    link = Descent(Unregularized(), LogDet()).link(np.diag([1.0, 1e-20]))
+    np.testing.assert_allclose(link, np.diag([-1.0, -1e8]), rtol=1e-12)
+
+
+def test_a_capped_step_without_a_gradient_is_none():
+    metric, satisfied = Metric(np.eye(2), 3.0), PairLoss(np.array([0.1, 0.0]), 1, Hinge())
+    assert satisfied(metric) == 0
+    np.testing.assert_array_equal(Descent(NuclearNorm(0.1), step_cap=True)(metric, satisfied, 1.0).M, np.eye(2))
+    nowhere = PairLoss(np.zeros(2), -1, Hinge())
+    still = Descent(NuclearNorm(0.1), threshold_step=0.0, step_cap=True)(metric, nowhere, 1.0)
+    assert (still.mu, still.M.tolist()) == (3.0, np.eye(2).tolist())
 
 
 @pytest.mark.parametrize("divergence", [VonNeumann(), LogDet()], ids=repr)

@@ -197,8 +197,9 @@ def test_order_says_which_losses_the_weights_see(order):
         np.testing.assert_array_equal(tracker.state[kept], expected[kept])
 
 
-def test_a_loss_that_is_no_number_is_refused_before_anything_changes():
-    tracker = Ocelad(Rice(spawn_of(GradientDescent)), FixedShare())
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_loss_that_is_no_number_is_refused_before_anything_changes(order):
+    tracker = Ocelad(Rice(spawn_of(GradientDescent)), FixedShare(), order)
     tracker.update(AbsoluteError(np.ones(N), 1.0))
     before = copy.deepcopy(tracker)
     with pytest.raises(ValueError, match="loss must be finite"):
@@ -206,6 +207,30 @@ def test_a_loss_that_is_no_number_is_refused_before_anything_changes():
     assert tracker.t == before.t
     np.testing.assert_array_equal(tracker.state, before.state)
     np.testing.assert_array_equal(tracker.estimate, before.estimate)
+
+
+class Interrupted(AbsoluteError):
+    """A loss at whose third gradient somebody presses Ctrl-C."""
+
+    def gradient(self, theta):
+        self.asked = getattr(self, "asked", 0) + 1
+        if self.asked == 3:
+            raise KeyboardInterrupt
+        return super().gradient(theta)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_step_is_taken_by_all_or_by_none(learner, order):
+    losses, _ = drifting_regressor(seed=7, steps=40)
+    tracker, clean = (Ocelad(Rice(spawn_of(learner)), OceladWeights(), order) for _ in range(2))
+    play(clean, losses)
+    play(tracker, losses[:20])
+    with pytest.raises(KeyboardInterrupt):
+        tracker.update(Interrupted(losses[20].x, losses[20].target))
+    play(tracker, losses[20:])
+    np.testing.assert_array_equal(tracker.state, clean.state)
+    np.testing.assert_array_equal(tracker.estimate, clean.estimate)
 
 
 def test_a_learner_of_ones_own_needs_only_start_and_step():
@@ -223,6 +248,19 @@ def test_a_learner_of_ones_own_needs_only_start_and_step():
     still = np.mean([loss(np.zeros(N)) for loss in losses])
     assert play(tracker, losses).mean() < 0.8 * still
     assert play(Ocelad(Rice(on_intervals(Signs, np.zeros(N), 0.5)), FixedShare()), losses).mean() < 0.8 * still
+
+
+@pytest.mark.parametrize("learner", [AdaGrad, FollowTheRegularizedLeader])
+def test_dividing_the_step_of_a_learner_that_adapts(learner):
+    """Divided, it cannot go far on a long interval; undivided, it reaches a distant target."""
+
+    def reached(divide):
+        tracker = Ocelad(Rice(on_intervals(learner, np.zeros(1), 1.0, divide=divide)), FixedShare())
+        for _ in range(1500):
+            tracker.update(AbsoluteError(np.ones(1), 30.0))
+        return float(tracker.estimate[0])
+
+    assert reached(divide=False) > 27 > reached(divide=True)
 
 
 def test_memory_grows_as_the_logarithm_of_time():

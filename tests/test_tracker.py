@@ -80,7 +80,7 @@ def test_promises(tracker):
         np.testing.assert_allclose(
             np.linalg.norm(embedded[:, 0] - embedded[:, 1], axis=1), d, rtol=1e-6, atol=1e-6
         )
-        np.testing.assert_array_equal(tracker.predict(pairs), np.where(d**2 <= tracker.mu_, 1, -1))
+        np.testing.assert_array_equal(tracker.predict(pairs), np.where(d <= np.sqrt(tracker.mu_), 1, -1))
     np.testing.assert_array_equal(pairs, kept[0])
     np.testing.assert_array_equal(y, kept[1])
 
@@ -183,20 +183,33 @@ def test_a_fixed_scale_divides():
     assert not np.allclose(bare.mu_, MetricTracker(scale=None).partial_fit(pairs, y).mu_)
 
 
-def test_automatic_scale_is_the_root_mean_square():
+def test_automatic_scale_is_a_median_and_then_tends_to_the_root_mean_square():
     pairs, y = comparisons(seed=7, steps=300, n=5)
     pairs[::7, 1] = pairs[::7, 0]  # zero differences say nothing about the unit
     norms = np.linalg.norm(pairs[:, 0] - pairs[:, 1], axis=1)
+    norms = norms[norms > 0]
+    start = np.sort(norms[:16])[8]
     tracker = MetricTracker().partial_fit(pairs, y)
-    assert tracker.scale_ == pytest.approx(np.sqrt((norms[norms > 0] ** 2).mean()))
+    assert tracker.scale_ == pytest.approx(np.sqrt((16 * start**2 + (norms[16:] ** 2).sum()) / len(norms)))
+
+
+def test_long_differences_are_shortened_to_ten_units():
+    pairs, y = comparisons(seed=7, steps=40, n=5)
+    far, farther = pairs.copy(), pairs.copy()
+    far[30], farther[30] = 1e3 * pairs[30], 1e9 * pairs[30]
+    one, other = MetricTracker().partial_fit(far, y), MetricTracker().partial_fit(farther, y)
+    np.testing.assert_allclose(one.levels_["weight"], other.levels_["weight"], rtol=1e-9)
+    np.testing.assert_allclose(one.get_mahalanobis_matrix(), other.get_mahalanobis_matrix(), rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize("label", [1, -1])
-@pytest.mark.parametrize("size", [1e3, 1e12, 1e150])
-def test_one_wild_value_does_not_stop_learning(size, label):
-    pairs, y = comparisons(seed=8, steps=1200, n=5, change=False)
-    pairs[100] *= size
-    y[100] = label
+@pytest.mark.parametrize("size", [1e-8, 1e-5, 1e-3, 1e3, 1e12, 1e150])
+@pytest.mark.parametrize("place", [0, 1, 2, 100])
+def test_one_odd_difference_does_not_stop_learning(place, size, label):
+    """A near-duplicate or a wild value, also as the very first comparison."""
+    pairs, y = comparisons(seed=8, steps=1000, n=5, change=False)
+    pairs[place] *= size
+    y[place] = label
     tracker = MetricTracker().partial_fit(pairs, y)
     fair, labels = comparisons(seed=9, steps=500, n=5, change=False)
     assert (tracker.predict(fair) == labels).mean() > 0.8

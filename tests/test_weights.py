@@ -155,12 +155,17 @@ def test_equal_losses_change_nothing_but_the_schedule(rule):
     rng, run = np.random.default_rng(3), Run(rule)
     for _ in range(40):
         run.step(rng.random(run.k))
-    for tie in (np.ones(run.k), np.ones(run.k) + 1e-16 * rng.normal(size=run.k), np.zeros(run.k)):
+    rounding = 1e-13 * np.resize([1.0, -1.0], run.k)
+    exact = rule.update(run.state, np.ones(run.k), lambda: 1.0)
+    for tie in (np.ones(run.k) + rounding, 1e9 * (np.ones(run.k) + rounding), np.zeros(run.k)):
         with np.errstate(all="raise"):
-            updated = rule.update(run.state, tie, lambda tie=tie: tie[0])
-        if isinstance(rule, OceladWeights | SaolWeights):
-            np.testing.assert_allclose(rule.probabilities(updated), run.p, atol=1e-12)
-        assert np.isfinite(updated).all()
+            updated = rule.update(run.state, tie, lambda tie=tie: tie.mean())
+        np.testing.assert_allclose(rule.probabilities(updated), rule.probabilities(exact), atol=1e-12)
+    if isinstance(rule, OceladWeights | SaolWeights):
+        np.testing.assert_allclose(rule.probabilities(exact), run.p, atol=1e-12)
+    if not isinstance(rule, SaolWeights):  # what is more than rounding counts in full
+        apart = rule.update(run.state, 1.0 + 1e-9 * np.arange(run.k), lambda: 1.0 + 1e-9)
+        assert np.abs(rule.probabilities(apart) - rule.probabilities(exact)).max() > 1e-3
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if not isinstance(rule, SaolWeights)], ids=repr)
@@ -344,11 +349,25 @@ def test_slots_that_never_close(rule):
     assert rule.probabilities(state)[2] > 0.9
 
 
+def test_the_rate_of_an_endless_slot_follows_its_age():
+    rule, losses = OceladWeights(), np.array([1.0, 0.0])
+    state = rule.open(np.zeros((0, 3)), Opening(0, (0, 1), (math.inf, math.inf)))
+    for age in range(1, 200):
+        p = rule.probabilities(state)
+        r = p @ losses - losses
+        new = rule.update(state, losses, lambda: 0.0)
+        expected = np.log1p(min(0.5, age**-0.5) * r / np.abs(r).max())
+        np.testing.assert_allclose(new[:, 0] - state[:, 0], expected, rtol=1e-9, atol=1e-14)
+        state = new
+
+
 @pytest.mark.parametrize(
     ("make", "name"),
     [
         (lambda: OceladWeights(regret="median"), "regret"),
         (lambda: SaolWeights(bound=0.0), "bound"),
+        (lambda: SaolWeights(seed=-1), "seed"),
+        (lambda: SaolWeights(seed=None), "seed"),
         (lambda: SaolWeights(bound=math.inf), "bound"),
         (lambda: FixedShare(rate=0.0), "rate"),
         (lambda: FixedShare(rate=math.nan), "rate"),

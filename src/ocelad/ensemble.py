@@ -6,6 +6,7 @@ level j takes the last estimate of level j - 1.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any, Generic, Literal
@@ -26,8 +27,13 @@ class _Slots(Generic[E]):
         return np.array([loss(learner.estimate) for learner in self.learners], dtype=np.float64)
 
     def update(self, loss: Any) -> None:
-        for learner in self.learners:
-            learner.update(loss)
+        before = [copy.copy(learner) for learner in self.learners]
+        try:
+            for learner in self.learners:
+                learner.update(loss)
+        except BaseException:  # also Ctrl-C: all have learned, or none
+            self.learners = before
+            raise
 
     def mix(self, p: Array) -> E:
         return combine(p, [learner.estimate for learner in self.learners])

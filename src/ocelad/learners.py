@@ -94,9 +94,6 @@ class FollowTheRegularizedLeader:
 class on_intervals:
     """One learner per interval, its step ``step / sqrt(length)``: what `Rice` and `Restarted` ask for.
 
-    Also for a learner that adapts its steps by itself: it starts from a good estimate, which a long first step
-    would throw away.
-
     Parameters
     ----------
     learner
@@ -107,6 +104,10 @@ class on_intervals:
         The step on an interval of length 1.
     radius
         Of the ball around 0 that estimates are projected to.
+    divide
+        Whether to divide by sqrt(length). A learner that adapts its steps by itself (`AdaGrad`,
+        `FollowTheRegularizedLeader`) has its guarantee without; with it, its first step does not throw a good
+        start away, but on a long interval it cannot go far.
 
     Examples
     --------
@@ -119,10 +120,12 @@ class on_intervals:
     origin: ArrayLike
     step: float
     radius: float = math.inf
+    divide: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "origin", snapshot(self.origin))
 
     def __call__(self, length: float, start: Array | None) -> Learner[Array]:
         limits = {} if self.radius == math.inf else {"radius": self.radius}
-        return self.learner(self.origin if start is None else start, self.step / math.sqrt(length), **limits)
+        step = self.step / math.sqrt(length) if self.divide else self.step
+        return self.learner(self.origin if start is None else start, step, **limits)

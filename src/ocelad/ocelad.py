@@ -73,15 +73,16 @@ class Ocelad(Generic[E]):
     def update(self, loss: Any) -> None:
         """Take the next loss."""
         p = self.weights.mixture(self.state)
-        if self.order == "after":
-            self.ensemble.update(loss)  # line 4
         losses = self.ensemble.losses(loss)  # line 5
         if not np.isfinite(losses).all():
             raise ValueError(f"loss must be finite at every learner's estimate, got {losses}")
-        self.state = self.weights.update(self.state, losses, lambda: loss(self.ensemble.mix(p)))  # line 7
+        if self.order == "after":
+            self.ensemble.update(loss)  # line 4
+            losses = self.ensemble.losses(loss)
+        state = self.weights.update(self.state, losses, lambda: loss(self.ensemble.mix(p)))  # line 7
         if self.order == "before":
             self.ensemble.update(loss)  # line 4, once the losses are known
-        self.losses = losses
+        self.state, self.losses = state, losses
         self.t += 1
         self._open()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def tracking(records: list[Record], levels: list[tuple[int, Any]], segments: tup
         3, 1, figsize=(9, 8), sharex=True, height_ratios=(3, 3, 2.2), layout="constrained"
     )
     trials = len({record.trial for record in records})
-    for colour, method in zip(COLOURS, dict.fromkeys(record.method for record in records), strict=False):
+    for colour, method in zip(cycle(COLOURS), dict.fromkeys(record.method for record in records), strict=False):
         own = [record for record in records if record.method == method]
         times = sorted({record.t for record in own})
         error = [np.mean([record.knn_error for record in own if record.t == t]) for t in times]
@@ -60,13 +61,16 @@ def tracking(records: list[Record], levels: list[tuple[int, Any]], segments: tup
 
 def time_scales(axes: Axes, levels: list[tuple[int, Any]]) -> Axes:
     """Stacked weights of the time-scales: dark is short, light is long."""
-    lengths = sorted({float(length) for _, rows in levels for length in rows["length"]})
+    levels = [(t, rows) for t, rows in levels if rows is not None]
+    if not levels:
+        return axes
+    longest = max((rows for _, rows in levels), key=len)["length"]  # levels are only ever added
     times = [t for t, _ in levels]
-    weights = np.zeros((len(lengths), len(times)))
+    weights = np.zeros((len(longest), len(times)))
     for column, (_, rows) in enumerate(levels):
         weights[: len(rows), column] = rows["weight"]
-    colours = pyplot().get_cmap("viridis")(np.linspace(0.05, 0.97, len(lengths)))
-    axes.stackplot(times, weights, colors=colours, labels=[f"{length:g}" for length in lengths])
+    colours = pyplot().get_cmap("viridis")(np.linspace(0.05, 0.97, len(longest)))
+    axes.stackplot(times, weights, colors=colours, labels=[f"{length:g}" for length in longest])
     axes.set(ylabel="weight of time-scale", ylim=(0, 1))
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(

@@ -135,6 +135,8 @@ class SaolWeights:
     fields: ClassVar[tuple[str, ...]] = ("log_weight", "span", "endless", "drawn")
 
     def __post_init__(self) -> None:
+        if not (is_number(self.seed) and self.seed == int(self.seed) >= 0):
+            raise ValueError(f"seed must be an integer >= 0, got {self.seed!r}")
         if not (is_number(self.bound) and 0 < self.bound < np.inf):
             raise ValueError(f"bound must be positive and finite, got {self.bound!r}")
 

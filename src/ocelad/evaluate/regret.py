@@ -4,7 +4,8 @@
          <= 8 C (1 + gamma_w(I)) sqrt|I| + 40 log(1 + max I) sqrt|I|,
 
 with gamma_w(I) = sum_{t in I} |w_{t+1} - w_t|, if every learner's own regret on its interval is at most
-C (1 + gamma_w(I)) sqrt|I|, and losses lie in [0, 1].
+C (1 + gamma_w(I)) sqrt|I|, and losses lie in [0, 1]. (So the theorem says; docs/notes-on-the-paper.md has what its
+proof leaves open.)
 """
 
 from __future__ import annotations

@@ -28,14 +28,20 @@ class Descent:
     threshold_step
         mu's step, as a factor of M's.
     step_cap
-        If true, no step is longer than the one that would bring the linearised loss to zero (Polyak's; for the
-        hinge, passive-aggressive).
+        If true (under the Frobenius divergence), no step is longer than the one that would bring the linearised
+        loss to zero (Polyak's; for the hinge, passive-aggressive).
     """
 
     regularizer: Regularizer = NuclearNorm()
     divergence: Divergence = Frobenius()
     threshold_step: float = 1.0
     step_cap: bool = False
+
+    def __post_init__(self) -> None:
+        if self.step_cap and not isinstance(self.divergence, Frobenius):
+            raise ValueError(
+                f"step_cap must be False with {self.divergence!r}: it is a length in Frobenius' geometry"
+            )
 
     def __call__(self, metric: Metric, loss: DifferentiableLoss[Metric], step: float) -> Metric:
         """The metric after one comparison."""
@@ -58,8 +64,11 @@ class Descent:
         ):  # nothing to descend on: only the regularizer acts, and a capped step is none
             return 0.0 if self.step_cap else step
         step = min(step, self.divergence.longest_step(metric.M, gradient.M))
+        steepness = float((gradient.M**2).sum()) + self.threshold_step * gradient.mu**2
+        stiffness = getattr(loss, "stiffness", 0.0)
+        if stiffness > 0 and steepness > 0:  # 1 / curvature: beyond twice that, squared losses explode
+            step = min(step, gradient.mu**2 / (stiffness * steepness))
         if self.step_cap:
-            steepness = float((gradient.M**2).sum()) + self.threshold_step * gradient.mu**2
             step = min(step, loss(metric) / steepness) if steepness > 0 else 0.0
         return step
 

@@ -22,6 +22,10 @@ from ..learner import Array
 FLOOR = float(np.finfo(np.float64).eps)
 """Eigenvalues below FLOOR times the largest are rounding, and the logarithm of rounding is noise."""
 
+CONDITION = 1e-8
+"""LogDet inverts M: eigenvalues below this fraction of the largest are lifted to it, so that an inverse keeps half
+of its digits."""
+
 
 @runtime_checkable
 class Divergence(Protocol):
@@ -48,8 +52,8 @@ def spectral(matrix: Array, function: Callable[[Array], Array]) -> Array:
     return (image + image.T) / 2
 
 
-def _floored(s: Array) -> Array:
-    return np.maximum(s, max(FLOOR * float(s.max(initial=0.0)), np.finfo(np.float64).tiny))
+def _floored(s: Array, fraction: float) -> Array:
+    return np.maximum(s, max(fraction * float(s.max(initial=0.0)), float(np.finfo(np.float64).tiny)))
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class VonNeumann:
         return np.exp(w)
 
     def link(self, s: Array) -> Array:
-        return np.log(_floored(s))
+        return np.log(_floored(s, FLOOR))
 
     def unlink(self, w: Array, ridge: float = 0.0) -> Array:
         if ridge == 0.0:
@@ -122,7 +126,7 @@ class LogDet:
         return np.where(inside, -1.0 - np.log(np.where(inside, -w, 1.0)), np.inf)
 
     def link(self, s: Array) -> Array:
-        return -1.0 / _floored(s)
+        return -1.0 / _floored(s, CONDITION)
 
     def unlink(self, w: Array, ridge: float = 0.0) -> Array:
         # ridge s^2 - w s - 1 = 0; this form of the root has no cancellation for w < 0.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,7 +22,11 @@ TIE = 1e-12
 
 @runtime_checkable
 class MarginLoss(Protocol):
-    """A convex, non-increasing function of the margin and its slope."""
+    """A convex, non-increasing function of the margin and its slope.
+
+    If the slope grows without bound, ``stiffness`` says how fast (the largest second derivative): steps are then
+    kept short enough not to overshoot.
+    """
 
     def value(self, m: float, /) -> float: ...
 
@@ -44,8 +48,10 @@ class Hinge:
 class SquaredHinge:
     """max(0, 1 - m)^2."""
 
+    stiffness: ClassVar[float] = 2.0
+
     def value(self, m: float) -> float:
-        return max(0.0, 1.0 - m) ** 2
+        return max(0.0, 1.0 - m) * max(0.0, 1.0 - m)
 
     def slope(self, m: float) -> float:
         return -2.0 * max(0.0, 1.0 - m)
@@ -82,6 +88,10 @@ class PairLoss:
         # Ties decide results: orthogonal unit vectors under M = I meet the margin exactly, and whether they
         # "violate" it would be rounding noise.
         return 1.0 if abs(1.0 - m) <= TIE * (1.0 + metric.mu + d2) else m
+
+    @property
+    def stiffness(self) -> float:
+        return getattr(self.loss, "stiffness", 0.0)
 
     def __call__(self, metric: Metric) -> float:
         return self.loss.value(self.margin(metric))

@@ -9,7 +9,7 @@ problem is solved through the dual, up to a certified gap.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -39,7 +39,7 @@ def _check_strength(strength: float) -> None:
 class Unregularized:
     """r(M) = 0."""
 
-    strength: float = 0.0
+    strength: float = field(default=0.0, init=False)
 
     def value(self, M: Array) -> float:  # noqa: ARG002
         return 0.0
@@ -89,8 +89,8 @@ class L1:
         min_{|Z_ij| <= tau} psi*(W - Z),     M = unlink(W - Z),     gap = tau |M|_1 - <Z, M> >= 0,
 
     in which soft-thresholding (the box) and the cone (unlink) are both exact. Projected gradient steps of
-    Barzilai-Borwein length run until the gap is below ``tolerance`` * (1 + |M|_F^2), so that under the Frobenius
-    divergence |M - M*|_F^2 <= 2 * gap.
+    Barzilai-Borwein length run until the gap is below ``tolerance`` * |unlink(W)|_F^2, or for so many
+    ``iterations``. Under the Frobenius divergence |M - M*|_F^2 <= 2 * gap.
     """
 
     strength: float = 0.02
@@ -99,6 +99,10 @@ class L1:
 
     def __post_init__(self) -> None:
         _check_strength(self.strength)
+        if not (is_number(self.tolerance) and self.tolerance > 0):
+            raise ValueError(f"tolerance must be > 0, got {self.tolerance!r}")
+        if not (is_number(self.iterations) and self.iterations >= 1):
+            raise ValueError(f"iterations must be >= 1, got {self.iterations!r}")
 
     def value(self, M: Array) -> float:
         return float(np.abs(M).sum())
@@ -108,9 +112,10 @@ class L1:
         Z = np.zeros_like(W)
         value, M = _dual(divergence, W)
         recent = [value]  # the line search is non-monotone: it looks back over a few values
-        length = 1.0 / max(1.0, float(np.abs(M).max()))
+        enough = self.tolerance * float((M * M).sum())
+        length = tau / max(float(np.abs(M).max()), np.finfo(np.float64).tiny)
         for _ in range(self.iterations):
-            if tau * np.abs(M).sum() - (Z * M).sum() <= self.tolerance * (1.0 + (M * M).sum()):
+            if tau * np.abs(M).sum() - (Z * M).sum() <= enough:
                 break
             direction = np.clip(Z + length * M, -tau, tau) - Z  # the dual's gradient is -M
             slope, fraction = -(M * direction).sum(), 1.0
@@ -118,6 +123,8 @@ class L1:
             while not new_value <= max(recent) + 1e-4 * fraction * slope and fraction > 1e-10:
                 fraction /= 2
                 new_value, new_M = _dual(divergence, W - Z - fraction * direction)
+            if not math.isfinite(new_value):
+                break  # no way on inside the domain
             moved, turned = fraction * direction, M - new_M
             curvature = (moved * turned).sum()
             length = float((moved * moved).sum() / curvature) if curvature > 0 else 2.0 * length

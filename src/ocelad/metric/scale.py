@@ -1,9 +1,10 @@
-"""The unit of length in which a tracker learns, so that nobody has to scale features.
+"""The unit of length in which a tracker learns, so that the common scale of the features does not matter.
 
-    scale^2 = mean of |u|^2 over the comparisons so far, the present one included.
+    unit = median of the first |u|,  then  unit^2 <- unit^2 + (|u|^2 - unit^2) / count,   the present u included.
 
-A step that suits differences of size one suits nothing else. Only ratios enter, so features of size 1e-150 and
-1e+150 behave like features of size one.
+A step that suits differences of size one suits nothing else. The median keeps one odd difference at the beginning
+from setting the unit; from then on the unit tends to the root mean square. Only ratios enter, so features of size
+1e-150 and 1e+150 behave like features of size one.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ import numpy as np
 
 from ..learner import Array
 
-OUTLIER = 10.0
-"""A difference counts as at most this many times the scale so far: one wild value must not set the unit."""
+FIRST = 16
+"""So many differences enter the median."""
 
-LONGEST = 1e3
-"""A difference is learned from as if it were at most this many units long: beyond, rounding would ruin M."""
+LONGEST = 10.0
+"""A difference counts, and is learned from, as if it were at most this many units long: one wild value must
+neither set the unit nor throw M far away."""
 
-LARGEST = 1e70
-"""With a scale that is not learned, the longest difference whose fourth power is still a number."""
+LARGEST = 1e35
+"""With a scale that is not learned, the longest difference whose eighth power is still a number."""
 
 
 class Scale(Protocol):
@@ -38,26 +40,34 @@ class Scale(Protocol):
 
 @dataclass(frozen=True)
 class RunningScale:
-    """The root mean square of |u|, learned as it goes.
+    """The typical |u|, learned as it goes.
 
-    >>> differences, scale = RunningScale().normalise(np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 10.0]]))
-    >>> round(scale.value**2, 9)  # the mean of 25 and 100
-    62.5
+    >>> differences, scale = RunningScale().normalise(np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 10.0], [6.0, 0.0]]))
+    >>> scale.value
+    6.0
     """
 
     value: float = 1.0
     count: int = 0
+    first: tuple[float, ...] = ()
 
     def normalise(self, u: Array) -> tuple[Array, RunningScale]:
-        value, count, factors = self.value, self.count, []
+        scale, factors = self, []
         for norm in norms(u):
-            if norm > 0:  # a zero difference says nothing about the unit
-                ratio = min(norm / value, OUTLIER) if count else norm / value
-                count += 1
-                value *= math.sqrt(1.0 + (ratio * ratio - 1.0) / count) if count > 1 else ratio
-            factors.append((value, min(1.0, LONGEST * value / norm) if norm > 0 else 1.0))
-        values, shortening = np.array(factors).reshape(-1, 2).T
-        return u / values[:, None] * shortening[:, None], RunningScale(value, count)
+            scale = scale._after(norm)
+            far = norm > LONGEST * scale.value
+            factors.append(LONGEST / norm if far else 1.0 / scale.value)
+        return u * np.array(factors)[:, None], scale
+
+    def _after(self, norm: float) -> RunningScale:
+        if norm == 0.0:  # says nothing about the unit
+            return self
+        count = self.count + 1
+        if count <= FIRST:
+            first = (*self.first, norm)
+            return RunningScale(sorted(first)[count // 2], count, first)
+        ratio = min(norm / self.value, LONGEST)
+        return RunningScale(self.value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), count)
 
 
 @dataclass(frozen=True)
@@ -67,7 +77,7 @@ class FixedScale:
     value: float
 
     def normalise(self, u: Array) -> tuple[Array, FixedScale]:
-        longest = norms(u / self.value)
+        longest = [norm / self.value for norm in norms(u)]
         row = int(np.argmax(longest)) if longest else 0
         if longest and longest[row] > LARGEST:
             raise ValueError(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -47,7 +48,8 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
     start
         Whether the lowest level re-opens ``"fresh"`` or continues from its own last estimate.
     origin
-        Where learners start: M0 = origin * I, or a positive semi-definite matrix.
+        Where learners start: M0 = origin * I, or a positive semi-definite matrix, for differences in the tracker's
+        unit of length.
     threshold_step
         The threshold's step, as a factor of ``step``.
     scale
@@ -58,7 +60,8 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
     order
         Whether the weights see losses from ``"before"`` or ``"after"`` the learners' update.
     ensemble
-        What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble.
+        What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble. ``base`` and
+        ``start`` are RICE's, and not used then.
 
     Options are read at the first comparison. What is learned, ``mu_``, ``levels_``, ``level_metrics_``, ``scale_``
     and the matrix, always speaks of the estimate that would judge the next comparison.
@@ -185,25 +188,37 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
 
     def pair_distance(self, pairs: ArrayLike) -> Array:
         """The learned distance of each pair (not squared)."""
-        metric = self._fitted().estimate
-        u = validate.differences(pairs, self.n_features_in_) / self._scale.value
-        return np.sqrt(np.maximum(np.einsum("ij,ij->i", u @ metric.M, u), 0.0))
+        return self._distance(self._fitted().estimate, pairs)
 
-    def predict(self, pairs: ArrayLike) -> Array:
+    def _distance(self, metric: Metric, pairs: ArrayLike) -> Array:
+        u = validate.differences(pairs, self.n_features_in_)
+        size = np.abs(u).max(axis=1, initial=0.0)  # squares of huge and tiny differences must not overflow
+        u = u / np.where(size > 0, size, 1.0)[:, None]
+        with np.errstate(over="ignore"):  # farther than any number: infinitely far
+            return size / self._scale.value * np.sqrt(np.maximum(np.einsum("ij,ij->i", u @ metric.M, u), 0.0))
+
+    def predict(self, pairs: ArrayLike) -> NDArray[np.int64]:
         """+1 for pairs that are similar now, -1 for the others."""
-        return np.where(self.pair_distance(pairs) ** 2 <= self.mu_, 1, -1)
+        metric = self._fitted().estimate
+        return np.where(self._distance(metric, pairs) <= math.sqrt(metric.mu), 1, -1)
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates in which the learned distance is Euclidean, the most important first."""
         metric = self._fitted().estimate
         s, V = np.linalg.eigh(metric.M)
-        V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(s))] < 0, -1.0, 1.0)  # one sign for all time
+        V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(s))] < 0, -1.0, 1.0)  # a sign of its own
         factor = (V * np.sqrt(np.maximum(s, 0.0)))[:, ::-1]
         return validate.points(X, self.n_features_in_) / self._scale.value @ factor
 
     def get_mahalanobis_matrix(self) -> Array:
         """The learned matrix, in the units of the features."""
-        return self._fitted().estimate.M / self._scale.value / self._scale.value
+        with np.errstate(over="ignore"):
+            M = self._fitted().estimate.M / self._scale.value / self._scale.value
+        if not np.isfinite(M).all():
+            raise OverflowError(
+                f"the matrix has no finite entries for differences of size {self._scale.value:.1g}"
+            )
+        return M
 
     @property
     def mu_(self) -> float:
