@@ -34,7 +34,7 @@ def state(tracker):
         ("weights", ocelad.state.tobytes()),
         ("lengths", ocelad.lengths.tobytes()),
         ("losses", ocelad.losses.tobytes()),
-        ("learners", [(each.estimate.M.tobytes(), each.estimate.mu) for each in ocelad.ensemble.learners]),
+        ("levels", [(metric.M.tobytes(), metric.mu) for metric in tracker.level_metrics_]),
     ]
 
 

@@ -102,6 +102,11 @@ def test_help(monkeypatch, capsys, words):
     assert "Usage:" in capsys.readouterr().out
 
 
+def test_warmup(monkeypatch, capsys):
+    assert run(monkeypatch, "warmup") == 0
+    assert "kernels are ready" in capsys.readouterr().out
+
+
 def test_version(monkeypatch, capsys):
     assert run(monkeypatch, "--version") == 0
     assert ocelad.__version__ in capsys.readouterr().out

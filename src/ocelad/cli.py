@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 try:
@@ -12,7 +13,7 @@ try:
 except ImportError:
     sys.exit('The ocelad command needs a few small packages: pip install "ocelad[cli,plots]"')
 
-from . import data, plots
+from . import CoinBetting, FixedShare, MetricTracker, data, plots
 from .studies import EVERY, Record, Summary, Trial, summary
 
 
@@ -56,6 +57,19 @@ def demo(seed: int, trials: int, out: Path) -> None:
     _write(records, out / "table.csv")
     plots.tracking(records, done[0].levels, data.SCENARIO).savefig(out / "tracking.png", dpi=110)
     click.echo(f"figure: {out / 'tracking.png'}\ntable:  {out / 'table.csv'}")
+
+
+@main.command()
+def warmup() -> None:
+    """Compile the kernels ahead of time.
+
+    They are compiled on first use and kept on disk; this does it now, say while an image is built.
+    """
+    start = time.perf_counter()
+    pairs, y = [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [0.0, 0.0]]], [1, -1]
+    for weights in (FixedShare(), CoinBetting()):  # all in one call, and step by step
+        MetricTracker(weights=weights).partial_fit(pairs, y)
+    click.echo(f"The kernels are ready ({time.perf_counter() - start:.1f} s).")
 
 
 def _run(trial: Trial, name: str) -> None:

@@ -62,9 +62,7 @@ class Rice(_Slots[E]):
 
     def __init__(self, spawn: Spawn[E], base: int = 1, start: Literal["fresh", "continue"] = "fresh") -> None:
         super().__init__()
-        if start not in ("fresh", "continue"):
-            raise ValueError(f"start must be 'fresh' or 'continue', got {start!r}")
-        self.spawn, self.base, self.start = spawn, check_base(base), start
+        self.spawn, self.base, self.start = spawn, check_base(base), check_start(start)
 
     def open(self, t: int) -> Opening:
         now = _dyadic(t, self.base)
@@ -158,3 +156,10 @@ def check_base(base: int) -> int:
     if isinstance(base, bool) or not isinstance(base, (int, np.integer)) or base < 1:
         raise ValueError(f"base must be an integer >= 1, got {base!r}")
     return int(base)
+
+
+def check_start(start: str) -> str:
+    """What level 0 does when it re-opens, if it is one of the two."""
+    if start not in ("fresh", "continue"):
+        raise ValueError(f"start must be 'fresh' or 'continue', got {start!r}")
+    return start

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 E = TypeVar("E")
 E_co = TypeVar("E_co", covariant=True)
 E_contra = TypeVar("E_contra", contravariant=True)

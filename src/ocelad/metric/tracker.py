@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from ..ensemble import Rice, check_base
+from ..ensemble import check_base
 from ..learner import Array, Ensemble, Spawn, Weights, check_part
 from ..ocelad import Ocelad, Order
 from ..weights import FixedShare, OceladWeights
@@ -20,8 +20,10 @@ from .comid import ComidOnIntervals, Descent
 from .divergences import Divergence, Frobenius
 from .estimate import Metric
 from .losses import Hinge, MarginLoss, PairLoss
+from .notice import Announced
 from .regularizers import NuclearNorm, Regularizer
 from .scale import FixedScale, RunningScale, Scale
+from .stack import StackedRice, rice
 
 LEVEL = np.dtype([("length", np.float64), ("weight", np.float64), ("loss", np.float64)])
 
@@ -139,7 +141,9 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         origin = Metric(validate.start_matrix(self.origin, n, self.divergence.definite), 1.0)
         spawn = ComidOnIntervals(origin, step, descent)  # line 5
         base = check_base(self.base)
-        ensemble = Rice(spawn, base, self.start) if self.ensemble is None else self.ensemble(spawn)  # line 4
+        ensemble = (
+            rice(spawn, base, self.start, self.loss) if self.ensemble is None else self.ensemble(spawn)
+        )  # line 4
         return Ocelad(ensemble, self.weights, self.order)  # lines 6-8
 
     def partial_fit(self, pairs: ArrayLike, y: ArrayLike) -> MetricTracker:
@@ -164,12 +168,20 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         before = ocelad.t
         try:
             self._scale = scale_after
-            for difference, label in zip(normalised, y, strict=True):
-                ocelad.update(PairLoss(difference, label, self._loss))
+            with Announced():
+                self._learn(ocelad, normalised, y)
         except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
             self._scale = scale.normalise(u[: ocelad.t - before])[1]
             raise
         return self
+
+    def _learn(self, ocelad: Ocelad[Metric], u: Array, y: list[int]) -> None:
+        stack = ocelad.ensemble
+        if isinstance(stack, StackedRice) and stack.compiles(ocelad):
+            stack.run(ocelad, u, np.array(y, dtype=np.float64))
+            return
+        for difference, label in zip(u, y, strict=True):
+            ocelad.update(PairLoss(difference, label, self._loss))
 
     def _first_scale(self) -> Scale:
         if isinstance(self.scale, str) and self.scale == "auto":
