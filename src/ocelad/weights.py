@@ -17,7 +17,7 @@ import numpy as np
 from .learner import Array, Opening, is_number
 
 TIE = 1e-12
-"""Losses closer than this, relative to their size, are equal: the rest is rounding."""
+"""Losses closer than this, relative to their size, are equal, but for rounding."""
 
 
 def relative(losses: Array) -> Array:

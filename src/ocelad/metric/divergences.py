@@ -23,7 +23,7 @@ FLOOR = float(np.finfo(np.float64).eps)
 """Eigenvalues below FLOOR times the largest are rounding, and the logarithm of rounding is noise."""
 
 CONDITION = 1e-8
-"""LogDet inverts M: eigenvalues below this fraction of the largest are lifted to it, so that an inverse keeps half
+"""LogDet inverts M. Eigenvalues below this fraction of the largest are lifted to it, so that an inverse keeps half
 of its digits."""
 
 

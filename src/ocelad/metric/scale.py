@@ -21,7 +21,7 @@ FIRST = 16
 """So many differences enter the median."""
 
 LONGEST = 10.0
-"""A difference counts, and is learned from, as if it were at most this many units long: one wild value must
+"""A difference counts, and is learned from, as if it were at most this many units long. One wild value must
 neither set the unit nor throw M far away."""
 
 LARGEST = 1e35

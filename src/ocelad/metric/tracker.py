@@ -31,7 +31,9 @@ LEVEL = np.dtype([("length", np.float64), ("weight", np.float64), ("loss", np.fl
 class MetricTracker(BaseEstimator):  # type: ignore[misc]
     """Track a Mahalanobis metric and its threshold from a stream of comparisons, while both change.
 
-    The defaults are the ones recommended here; ``MetricTracker.paper()`` has the paper's.
+    The defaults are the ones recommended here; ``MetricTracker.paper()`` has the paper's. Options are read at the
+    first comparison. What is learned, ``mu_``, ``levels_``, ``level_metrics_``, ``scale_`` and the matrix, always
+    speaks of the estimate that would judge the next comparison.
 
     Parameters
     ----------
@@ -58,15 +60,12 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         ``"auto"`` learns the unit of length from the stream, so that multiplying all features by one constant
         changes nothing; a number fixes it; None takes features as they are.
     step_cap
-        No step longer than the one that would just satisfy the comparison.
+        No step longer than the one that would bring the comparison's linearised loss to zero.
     order
         Whether the weights see losses from ``"before"`` or ``"after"`` the learners' update.
     ensemble
         What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble. ``base`` and
         ``start`` are RICE's, and not used then.
-
-    Options are read at the first comparison. What is learned, ``mu_``, ``levels_``, ``level_metrics_``, ``scale_``
-    and the matrix, always speaks of the estimate that would judge the next comparison.
 
     Examples
     --------
@@ -151,8 +150,10 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        pairs : shape (m, 2, n).
-        y : shape (m,): +1 for similar, -1 for different.
+        pairs
+            Of shape (m, 2, n).
+        y
+            Of shape (m,), +1 for similar and -1 for different.
         """
         known = hasattr(self, "_ocelad")
         u = validate.differences(pairs, self.n_features_in_ if known else None)
