@@ -18,11 +18,11 @@ from ..weights import FixedShare, OceladWeights
 from .comid import ComidOnIntervals
 from .divergences import Frobenius
 from .estimate import Metric
+from .kernels import codes
 from .losses import Hinge, Logistic, MarginLoss, PairLoss, SquaredHinge
 from .regularizers import NuclearNorm, Unregularized
 
-_LOSSES: dict[type, int] = {Hinge: 0, SquaredHinge: 1, Logistic: 2}
-_CLOCK, _ORDER, _RANK = range(3)  # rows of meta
+_LOSSES: dict[type, int] = {Hinge: codes.HINGE, SquaredHinge: codes.SQUARED_HINGE, Logistic: codes.LOGISTIC}
 _BLOCK = 4096  # comparisons per compiled call: Ctrl-C is heard in between
 
 
@@ -50,9 +50,11 @@ class StackedRice:
     def __init__(self, spawn: ComidOnIntervals, base: int, start: str, loss: MarginLoss) -> None:
         origin, descent = spawn.origin, spawn.descent
         self.n, self.base = len(origin.M), base
-        how = (spawn.step, descent.regularizer.strength, descent.threshold_step, descent.step_cap)
-        what = (base, start == "continue", _LOSSES[type(loss)])
-        self.options = np.array([*how, *what, 0, 0, 0, 0], dtype=np.float64)  # the last four say how to combine
+        self.options = np.zeros(11)
+        self.options[codes.STEP], self.options[codes.BASE] = spawn.step, base
+        self.options[codes.STRENGTH] = descent.regularizer.strength
+        self.options[codes.THRESHOLD_STEP], self.options[codes.CAPPED] = descent.threshold_step, descent.step_cap
+        self.options[codes.GOES_ON], self.options[codes.LOSS] = start == "continue", _LOSSES[type(loss)]
         s, V = np.linalg.eigh(origin.M)
         multiple = s[-1] - s[0] <= 1e-14 * s[-1]  # of the identity: needs no rows
         rows: Integers = np.zeros(0, dtype=np.int64) if multiple else np.flatnonzero(s > 0)
@@ -61,12 +63,12 @@ class StackedRice:
         self._reserve(levels=1, rows=len(rows))
         self.Q[0, : len(rows)], self.S[0, : len(rows)] = V.T[rows], s[rows]
         self.S[0, -2:] = s[0] if multiple else 0.0, origin.mu
-        self.meta[_RANK, 0] = len(rows)
+        self.meta[codes.RANK, 0] = len(rows)
         self.judged: PairLoss | None = None  # the loss whose projections are in Z
 
     @property
     def levels(self) -> int:
-        return int(self.meta[_CLOCK, 1])
+        return int(self.meta[codes.CLOCK, 1])
 
     def _reserve(self, levels: int, rows: int) -> None:
         """Room for so many levels, and one more row than so many in each, keeping what there is."""
@@ -78,7 +80,7 @@ class StackedRice:
         meta = np.zeros((3, more_slots), dtype=np.int64)
         meta[:, :slots] = self.meta
         # slot 0 is the origin's; slots not in use yet follow the spare one
-        meta[_ORDER, slots - 1 : more_slots - 1] = np.arange(slots, more_slots)
+        meta[codes.ORDER, slots - 1 : more_slots - 1] = np.arange(slots, more_slots)
         losses = np.full(more_slots, np.nan)
         losses[: len(self.losses_now)] = self.losses_now
         self.Q, self.S, self.meta, self.losses_now = Q, S, meta, losses
@@ -88,7 +90,7 @@ class StackedRice:
 
     def _make_room(self, t: int) -> None:
         """So that the step after which the levels of time t open fits into the arrays."""
-        rows = max((int(self.meta[_RANK, slot]) for slot in self.meta[_ORDER, : self.levels]), default=0)
+        rows = max((int(self.meta[codes.RANK, slot]) for slot in self.meta[codes.ORDER, : self.levels]), default=0)
         self._reserve(max(self.levels, opening(self.base + t, self.base)), rows)
 
     # The four verbs
@@ -99,8 +101,8 @@ class StackedRice:
         count = opening(self.base + t, self.base)
         if not block.room_for(count, self.Q, self.meta):
             self._make_room(t)
-        block.shift(self.Q, self.S, self.meta, count, self.options[block.GOES_ON] > 0)
-        self.meta[_CLOCK, 0] = t
+        block.shift(self.Q, self.S, self.meta, count, self.options[codes.GOES_ON] > 0)
+        self.meta[codes.CLOCK, 0] = t
         return Opening(t, tuple(range(count)), tuple(float(length(level, self.base)) for level in range(count)))
 
     def losses(self, loss: PairLoss) -> Array:
@@ -130,8 +132,8 @@ class StackedRice:
         )
 
     def mix(self, p: Array) -> Metric:
-        slots = self.meta[_ORDER, : self.levels]
-        ranks, sigma = self.meta[_RANK, slots], self.S[slots, -2]
+        slots = self.meta[codes.ORDER, : self.levels]
+        ranks, sigma = self.meta[codes.RANK, slots], self.S[slots, -2]
         rows = np.concatenate([self.Q[slot, :rank] for slot, rank in zip(slots, ranks, strict=True)])
         extra = np.concatenate(
             [w * (self.S[slot, :rank] - rest) for w, slot, rank, rest in zip(p, slots, ranks, sigma, strict=True)]
@@ -147,9 +149,11 @@ class StackedRice:
         if ocelad.order != "before":
             return False
         if type(rule) is FixedShare:
-            self.options[-4:] = 0, rule.rate, rule.share, 0
+            self.options[codes.RULE] = codes.FIXED_SHARE
+            self.options[codes.RATE], self.options[codes.SHARE] = rule.rate, rule.share
         elif type(rule) is OceladWeights:
-            self.options[-4:] = 1 if rule.regret == "mean" else 2, 0, 0, rule.reset
+            self.options[codes.RULE] = codes.OCELAD_MEAN if rule.regret == "mean" else codes.OCELAD_MIXTURE
+            self.options[codes.RESET] = rule.reset
         else:
             return False
         return True
@@ -176,7 +180,7 @@ class StackedRice:
                 self.index,
                 self.options,
             )
-            levels, ocelad.t = self.levels, int(self.meta[_CLOCK, 0])
+            levels, ocelad.t = self.levels, int(self.meta[codes.CLOCK, 0])
             ocelad.state, ocelad.losses = state[:levels], self.losses_now[:levels].copy()
             if levels != len(ocelad.lengths):
                 ocelad.lengths = np.array([float(length(level, self.base)) for level in range(levels)])

@@ -140,9 +140,8 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         origin = Metric(validate.start_matrix(self.origin, n, self.divergence.definite), 1.0)
         spawn = ComidOnIntervals(origin, step, descent)  # line 5
         base = check_base(self.base)
-        ensemble = (
-            rice(spawn, base, self.start, self.loss) if self.ensemble is None else self.ensemble(spawn)
-        )  # line 4
+        own = self.ensemble  # line 4
+        ensemble = rice(spawn, base, self.start, self.loss) if own is None else own(spawn)
         return Ocelad(ensemble, self.weights, self.order)  # lines 6-8
 
     def partial_fit(self, pairs: ArrayLike, y: ArrayLike) -> MetricTracker:

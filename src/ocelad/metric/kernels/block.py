@@ -14,14 +14,27 @@ import numpy as np
 from ...learner import Array, Integers
 from ..losses import TIE
 from . import combine
+from .codes import (
+    BASE,
+    CAPPED,
+    CLOCK,
+    FIXED_SHARE,
+    GOES_ON,
+    HINGE,
+    LOSS,
+    ORDER,
+    RANK,
+    RATE,
+    RESET,
+    RULE,
+    SHARE,
+    SQUARED_HINGE,
+    STEP,
+    STRENGTH,
+    THRESHOLD_STEP,
+)
 from .factored import dot, project, rank_one, shrink
 from .jit import kernel
-
-HINGE, SQUARED_HINGE, LOGISTIC = 0, 1, 2
-# entries of ``options``
-STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, GOES_ON, LOSS, RULE, RATE, SHARE, RESET = range(11)
-# rows of ``meta``: its first two entries are the number of steps taken and of levels; then order and rank by slot
-CLOCK, ORDER, RANK = range(3)
 
 
 @kernel
@@ -177,7 +190,7 @@ def run(
             return i
         judge(U[i], y[i], Q, S, meta, losses, Z, options)
         mixed = 0.0
-        if rule != combine.FIXED_SHARE:
+        if rule != FIXED_SHARE:
             combine.probabilities(state, levels, p)
             mu = d2 = 0.0
             for j in range(levels):

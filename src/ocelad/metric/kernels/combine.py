@@ -9,9 +9,8 @@ import numpy as np
 
 from ...learner import Array
 from ...weights import TIE
+from .codes import FIXED_SHARE, OCELAD_MEAN
 from .jit import kernel
-
-FIXED_SHARE, OCELAD_MEAN, OCELAD_MIXTURE = 0, 1, 2
 
 
 @kernel
