@@ -24,7 +24,9 @@ from ocelad import (
     SquaredHinge,
     Unregularized,
 )
-from ocelad.metric.kernels.factored import project, rank_one
+from ocelad.metric.kernels import codes
+from ocelad.metric.kernels.dictionary import compress, widen
+from ocelad.metric.kernels.factored import distance, extend, project, rank_one, shrink, truncate
 from ocelad.metric.kernels.secular import roots, vectors
 from ocelad.metric.notice import Announced
 from ocelad.metric.stack import StackedRice
@@ -41,10 +43,19 @@ def poles(rng, kind, k):
     return np.cumsum(10.0 ** rng.uniform(-11, 0, size=k))  # gaps over eleven orders of magnitude
 
 
+def solved(d, z, a):
+    k = len(d)
+    vec, V = np.zeros((5, k + 8)), np.zeros((-(-k // codes.WIDTH), k + 4, codes.WIDTH))
+    vec[0, :k], vec[1, :k] = d, z
+    roots(vec[0], vec[1], a, k, vec[2], vec[3], np.zeros(codes.LANES), np.zeros(codes.WIDTH, dtype=np.int64))
+    vectors(vec[0], vec[1], k, vec[2], vec[3], vec[4], V)
+    return (vec[2] + vec[3])[:k], np.hstack(V)[:k, :k]
+
+
 @settings(deadline=None, max_examples=300)
 @given(
     seed=st.integers(0, 10**6),
-    k=st.integers(1, 40),
+    k=st.integers(1, 100),
     kind=st.sampled_from(["spread", "crowded", "uneven"]),
     spread=st.sampled_from([0, 6]),
     size=st.floats(-3, 3),
@@ -55,12 +66,10 @@ def test_diagonal_plus_rank_one(seed, k, kind, spread, size):
     z = rng.normal(size=k) * 10.0 ** rng.uniform(-spread, 0, size=k)
     a = 10.0**size
     assume((np.diff(d) > 1e-12 * np.abs(d).max()).all() and (z != 0).all())  # else it is deflation's business
-    gap, w, zhat, V = np.zeros((k, k)), np.zeros(k), np.zeros(k), np.zeros((k, k))
-    roots(d, z, a, k, gap, w)
-    vectors(d, z, k, gap, zhat, V)
+    w, V = solved(d, z, a)
     A = np.diag(d) + a * np.outer(z, z)
-    np.testing.assert_allclose((V.T * w) @ V, A, atol=1e-12 * np.abs(A).max())
-    np.testing.assert_allclose(V @ V.T, np.eye(k), atol=1e-13)
+    np.testing.assert_allclose((V * w) @ V.T, A, atol=1e-12 * np.abs(A).max())
+    np.testing.assert_allclose(V.T @ V, np.eye(k), atol=1e-13)
     assert (np.diff(w) >= 0).all()  # they interlace with the poles
     assert (w >= d).all()
     assert (w[:-1] <= d[1:]).all()
@@ -69,40 +78,80 @@ def test_diagonal_plus_rank_one(seed, k, kind, spread, size):
 # One factored learner
 
 
-def dense(Q, s, r, sigma, n):
-    return sigma * (np.eye(n) - Q[:r].T @ Q[:r]) + (Q[:r].T * s[:r]) @ Q[:r]
+def dense(Q, s, r, sigma):
+    return sigma * (np.eye(len(Q)) - Q[:, :r] @ Q[:, :r].T) + (Q[:, :r] * s[:r]) @ Q[:, :r].T
+
+
+def scratch(size):
+    index = np.zeros((codes.INDICES, size + 72), dtype=np.int64)
+    index[codes.EVERY] = np.arange(size + 72)
+    lane, V, out = np.zeros(codes.LANES), np.zeros((1, size + 4, codes.WIDTH)), np.zeros((1, 4 * codes.WIDTH))
+    return np.zeros((codes.VECTORS, size + 72)), lane, V, out, index
+
+
+CASES = ["general", "repeated", "inside", "along", "empty", "full", "ties", "tiny"]
 
 
 @pytest.mark.parametrize("a", [0.7, -0.7, 1e-9, -1e9])
 @pytest.mark.parametrize("tau", [0.0, 0.05])
 @pytest.mark.parametrize("sigma", [0.0, 0.5])
-@pytest.mark.parametrize("case", ["general", "repeated", "inside", "along", "empty", "full", "ties", "tiny"])
-def test_rank_one_step_of_a_factored_learner(case, sigma, tau, a):
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kept_by", ["columns", "dictionary"])
+def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     n, rng = 8, np.random.default_rng(0)
     r = {"empty": 0, "full": n}.get(case, 5)
-    Q, s = np.zeros((n, n)), np.zeros(n + 2)
-    Q[:] = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    Q, s = np.linalg.qr(rng.normal(size=(n, n)))[0], np.zeros(n)
     s[:r] = 1.0 if case == "ties" else rng.random(r) + 0.1
     if case == "repeated":
         s[1:3] = s[0]
     u = rng.normal(size=n)
     if case == "inside":
-        u = Q[:r].T @ rng.normal(size=r)  # no new direction
+        u = Q[:, :r] @ rng.normal(size=r)  # no new direction
     if case == "along":
-        u = 2.0 * Q[1]  # an eigenvector: nothing mixes
+        u = 2.0 * Q[:, 1]  # an eigenvector: nothing mixes
     if case == "tiny":
-        u = Q[0] + 1e-13 * rng.normal(size=n)
-    M = dense(Q, s, r, sigma, n)
+        u = Q[:, 0] + 1e-13 * rng.normal(size=n)
+    M = dense(Q, s, r, sigma)
     w, V = np.linalg.eigh(M + a * np.outer(u, u))
     expected = (V * np.maximum(w - tau, 0)) @ V.T
-    z, Q2, s2 = np.zeros(n + 2), np.zeros((n, n)), np.zeros(n + 2)
-    work, index = np.zeros((4 + 2 * n, n)), np.zeros(n, dtype=np.int64)
-    square = float(u @ u)
-    d2 = project(Q, s, r, sigma, u, square, z)
-    assert d2 == pytest.approx(u @ M @ u)
-    r, rest = rank_one(Q, s, r, sigma, u, square, z, a, tau, Q2, s2, work, index)
-    np.testing.assert_allclose(dense(Q2, s2, r, rest, n), expected, atol=1e-13 * max(1.0, np.abs(w).max()))
-    np.testing.assert_allclose(Q2[:r] @ Q2[:r].T, np.eye(r), atol=1e-13)
+    z, (vec, lane, V, out, index), square = np.zeros(n + 8), scratch(40), float(u @ u)
+    every, vec[codes.DIFFERENCE, :n] = index[codes.EVERY], u
+    before = r
+    if kept_by == "columns":
+        project(Q, r, u, every, n, z)
+        assert distance(s, r, sigma, z, square) == pytest.approx(u @ M @ u)
+        if r < n:
+            r = extend(Q, n, r, u, square, z, every, vec[codes.RESIDUAL], vec[codes.SECOND])
+        turned, height = Q, n
+    else:  # one column of the dictionary is of no use any more
+        E, F, m, g = np.zeros((n, 12)), np.zeros((12, 8)), r + 1, np.zeros(20)
+        F[:m, :r] = np.linalg.qr(rng.normal(size=(m, m)))[0][:, :r]
+        E[:, :m] = Q[:, :r] @ F[:m, :r].T
+        project(E, m, u, every, n, g)
+        project(F, r, g, every, m, z)
+        if r < n:
+            r, m = widen(E, m, F, r, vec[codes.DIFFERENCE], square, every, n, z, vec, index)
+        turned, height = F, m
+    if r > before:
+        s[before] = sigma
+    rank_one(turned, height, s, r, z, a, vec, lane, V, out, index)
+    r, rest = shrink(turned, height, s, r, sigma, tau)
+    if kept_by == "dictionary":
+        product = E[:, :m] @ F[:m, :r]
+        compress(E, m, F, r, V, out, index)
+        np.testing.assert_allclose(E[:, :r], product, atol=1e-15 * n)
+        assert (E[:, r:] == 0).all()
+        assert (F[:r, :r] == np.eye(r)).all()
+        Q = E
+    np.testing.assert_allclose(dense(Q, s, r, rest), expected, atol=1e-13 * max(1.0, np.abs(w).max()))
+    np.testing.assert_allclose(Q[:, :r].T @ Q[:, :r], np.eye(r), atol=1e-13)
+
+
+def test_truncation_cuts_off_the_least_and_says_how_much():
+    Q, s = np.eye(4), np.array([3.0, 0.5, 2.0, 1.0])
+    r, discarded = truncate(Q, 4, s, 4, 0.0, 2)
+    assert (r, discarded) == (2, 1.5)
+    np.testing.assert_array_equal(dense(Q, s, r, 0.0), np.diag([3.0, 0, 2.0, 0]))
 
 
 # The stack
@@ -134,7 +183,9 @@ def listed(tracker):
     ],
     ids=repr,
 )
-def test_the_stack_is_the_list(options):
+@pytest.mark.parametrize("deferred", [False, True])
+def test_the_stack_is_the_list(options, deferred, monkeypatch):
+    monkeypatch.setattr("ocelad.metric.stack._DEFERRED", 1 if deferred else 10**9)
     pairs, y = comparisons(seed=4, steps=260, n=7)
     pairs[50, 1] = pairs[50, 0]  # a zero difference
     pairs[60] = pairs[59]
@@ -150,6 +201,7 @@ def test_the_stack_is_the_list(options):
             np.testing.assert_allclose(one.M, other.M, atol=1e-10 * max(1e-3, np.abs(other.M).max()))
             assert one.mu == pytest.approx(other.mu, rel=1e-10)
     assert isinstance(stack._ocelad.ensemble, StackedRice)
+    assert stack._ocelad.ensemble.deferred == deferred
     assert not isinstance(boxes._ocelad.ensemble, StackedRice)
 
 
@@ -158,14 +210,14 @@ def test_rows_stay_orthonormal_and_room_grows_as_needed():
     tracker = MetricTracker(regularizer=NuclearNorm(0.01))
     tracker.partial_fit(pairs[:3], y[:3])
     stack = tracker._ocelad.ensemble
-    small = stack.Q.nbytes
+    small = stack.E.nbytes
     tracker.partial_fit(pairs[3:], y[3:])
     levels = len(tracker.levels_)
-    assert small < stack.Q.nbytes <= (levels + 5) * 12 * 12 * 8
-    for slot, rank in zip(stack.meta[1, :levels], stack.meta[2, stack.meta[1, :levels]], strict=True):
-        Q = stack.Q[slot, :rank]
-        np.testing.assert_allclose(Q @ Q.T, np.eye(rank), atol=1e-12)
-        assert (stack.S[slot, :rank] > 0).all()
+    assert small < stack.E.nbytes <= (levels + 5) * 12 * 12 * 8
+    for slot in stack.meta[codes.ORDER, :levels]:
+        Q = stack.columns(slot)
+        np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)
+        assert (stack.S[slot, : Q.shape[1]] > 0).all()
 
 
 def test_low_levels_are_low_rank():
@@ -202,7 +254,8 @@ def test_works_where_nothing_can_be_kept_on_disk(tmp_path):
         "    return real(*args, **options)\n"
         "numba.njit = refuse\n"
         "from ocelad.metric.kernels.secular import roots\n"
-        "w = np.zeros(1); roots(np.ones(1), np.ones(1), 2.0, 1, np.zeros((1, 1)), w); print(w[0])"
+        "v = np.ones((4, 9)); roots(v[0], v[1], 2.0, 1, v[2], v[3], np.zeros(999), np.zeros(64, dtype=np.int64))\n"
+        "print(v[2, 0] + v[3, 0])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert float(done.stdout) == pytest.approx(3.0)

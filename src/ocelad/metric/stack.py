@@ -1,7 +1,8 @@
 """RICE of COMID learners as one stack of arrays: the same four verbs as a list of black boxes, compiled.
 
-Each learner is kept by its eigenpairs (`kernels.factored`). A block of comparisons runs in a single call when the
-combiner has a compiled form; otherwise Algorithm 1 drives the verbs.
+Each learner is kept by its eigenpairs (`kernels.factored`), for many features by a dictionary
+(`kernels.dictionary`). A block of comparisons runs in a single call when the combiner has a compiled form;
+otherwise Algorithm 1 drives the verbs.
 """
 
 from __future__ import annotations
@@ -24,10 +25,21 @@ from .regularizers import NuclearNorm, Unregularized
 
 _LOSSES: dict[type, int] = {Hinge: codes.HINGE, SquaredHinge: codes.SQUARED_HINGE, Logistic: codes.LOGISTIC}
 _BLOCK = 4096  # comparisons per compiled call: Ctrl-C is heard in between
+_DEFERRED = 256  # from so many features on, turning the columns themselves costs more than a dictionary
+_NONE: Integers = np.zeros(0, dtype=np.int64)
+_SURPLUS = 64  # columns that a dictionary may have beyond the rank
+
+
+def _in_fours(count: int) -> int:
+    return -(-count // 4) * 4
 
 
 def rice(
-    spawn: ComidOnIntervals, base: int, start: Literal["fresh", "continue"], loss: MarginLoss
+    spawn: ComidOnIntervals,
+    base: int,
+    start: Literal["fresh", "continue"],
+    loss: MarginLoss,
+    max_rank: int | None = None,
 ) -> Ensemble[Metric]:
     """RICE of COMID learners: a stack where there are kernels for these parts, a list of black boxes elsewhere."""
     descent = spawn.descent
@@ -36,7 +48,7 @@ def rice(
         and type(descent.regularizer) in (NuclearNorm, Unregularized)
         and type(descent.divergence) is Frobenius
     ):
-        return StackedRice(spawn, base, check_start(start), loss)
+        return StackedRice(spawn, base, check_start(start), loss, max_rank)
     return Rice(spawn, base, start)
 
 
@@ -47,51 +59,98 @@ class StackedRice:
     arrays; see `kernels.block` for how levels and slots are kept apart.
     """
 
-    def __init__(self, spawn: ComidOnIntervals, base: int, start: str, loss: MarginLoss) -> None:
+    def __init__(
+        self, spawn: ComidOnIntervals, base: int, start: str, loss: MarginLoss, max_rank: int | None = None
+    ) -> None:
         origin, descent = spawn.origin, spawn.descent
         self.n, self.base = len(origin.M), base
-        self.options = np.zeros(11)
+        self.deferred = self.n >= _DEFERRED
+        self.most = self.n if max_rank is None else min(max_rank, self.n)
+        self.options = np.zeros(codes.OPTIONS)
         self.options[codes.STEP], self.options[codes.BASE] = spawn.step, base
         self.options[codes.STRENGTH] = descent.regularizer.strength
         self.options[codes.THRESHOLD_STEP], self.options[codes.CAPPED] = descent.threshold_step, descent.step_cap
         self.options[codes.GOES_ON], self.options[codes.LOSS] = start == "continue", _LOSSES[type(loss)]
+        self.options[codes.N], self.options[codes.MAX_RANK] = self.n, self.most
         s, V = np.linalg.eigh(origin.M)
-        multiple = s[-1] - s[0] <= 1e-14 * s[-1]  # of the identity: needs no rows
-        rows: Integers = np.zeros(0, dtype=np.int64) if multiple else np.flatnonzero(s > 0)
-        self.Q, self.S = np.zeros((1, 0, self.n)), np.zeros((1, 2))
-        self.meta, self.losses_now = np.zeros((3, 1), dtype=np.int64), np.zeros(0)
-        self._reserve(levels=1, rows=len(rows))
-        self.Q[0, : len(rows)], self.S[0, : len(rows)] = V.T[rows], s[rows]
-        self.S[0, -2:] = s[0] if multiple else 0.0, origin.mu
-        self.meta[codes.RANK, 0] = len(rows)
-        self.judged: PairLoss | None = None  # the loss whose projections are in Z
+        multiple = s[-1] - s[0] <= 1e-14 * s[-1]  # of the identity: needs no columns
+        kept: Integers = np.zeros(0, dtype=np.int64) if multiple else np.flatnonzero(s > 0)[-self.most :]
+        rank = len(kept)
+        self._allocate(slots=5, room=min(self._widest, max(8, _in_fours(rank + 1))))
+        self.E[0, : self.n, :rank], self.S[0, :rank] = V[:, kept], s[kept]
+        if self.deferred:
+            self.F[0, :rank, :rank] = np.eye(rank)
+        self.scalars[0, codes.SIGMA], self.scalars[0, codes.MU] = s[0] if multiple else 0.0, origin.mu
+        self.meta[codes.RANK, 0] = self.meta[codes.COUNT, 0] = rank
 
     @property
     def levels(self) -> int:
         return int(self.meta[codes.CLOCK, 1])
 
-    def _reserve(self, levels: int, rows: int) -> None:
-        """Room for so many levels, and one more row than so many in each, keeping what there is."""
-        slots, room = self.Q.shape[:2]
-        more_slots = levels + 4 if levels + 2 > slots else slots
-        more_room = min(self.n, max(8, 2 * room, rows + 1)) if min(rows + 1, self.n) > room else room
-        Q, S = np.zeros((more_slots, more_room, self.n)), np.zeros((more_slots, more_room + 2))
-        Q[:slots, :room], S[:slots, :room], S[:slots, -2:] = self.Q, self.S[:, :-2], self.S[:, -2:]
-        meta = np.zeros((3, more_slots), dtype=np.int64)
-        meta[:, :slots] = self.meta
-        # slot 0 is the origin's; slots not in use yet follow the spare one
-        meta[codes.ORDER, slots - 1 : more_slots - 1] = np.arange(slots, more_slots)
-        losses = np.full(more_slots, np.nan)
-        losses[: len(self.losses_now)] = self.losses_now
-        self.Q, self.S, self.meta, self.losses_now = Q, S, meta, losses
-        self.Z = np.zeros((more_slots, more_room + 2))
-        self.work = np.zeros((4 + 2 * more_room, max(more_room, more_slots)))
-        self.index = np.zeros(more_room, dtype=np.int64)
+    @property
+    def _widest(self) -> int:
+        return _in_fours(min(self.n, self.most + 1))
+
+    @property
+    def discarded(self) -> Array:
+        """What each level has had to cut off from the trace of its matrix to stay within max_rank."""
+        return self.scalars[self.meta[codes.ORDER, : self.levels], codes.DISCARDED]
+
+    def _allocate(self, slots: int, room: int) -> None:
+        """Arrays for so many learners of so many columns each, all empty."""
+        n = _in_fours(self.n)
+        height = _in_fours(room + _SURPLUS) if self.deferred else 0
+        tall, long = max(room, height), max(n, room, height, slots, codes.WIDTH) + 8
+        self.E = np.zeros((slots, n, tall))
+        self.F = np.zeros((slots, height, room if self.deferred else 0))
+        self.S, self.scalars = np.zeros((slots, room)), np.zeros((slots, codes.SCALARS))
+        self.meta, self.losses_now = np.zeros((codes.META, slots), dtype=np.int64), np.full(slots, np.nan)
+        # slot 0 is the origin's, the others wait to be taken
+        self.meta[codes.ORDER, : slots - 1] = np.arange(1, slots)
+        panels = max(1, -(-room // codes.WIDTH))
+        index = np.zeros((codes.INDICES, long), dtype=np.int64)
+        index[codes.EVERY] = np.arange(long)
+        self.state = np.zeros((slots, codes.FIELDS))
+        self.arrays = (
+            *(self.E, self.F, self.S, self.scalars, self.meta, self.losses_now, self.state, self.options),
+            np.zeros((codes.VECTORS, long)),
+            np.zeros((slots, room + 8)),
+            np.zeros(height + 8),
+            np.zeros(codes.LANES),
+            np.zeros((panels, tall + 4, codes.WIDTH)),
+            np.zeros((panels, 4 * codes.WIDTH)),
+            index,
+        )
+        self._locate()
+
+    def _locate(self) -> None:
+        """Where the kernels find the arrays, and how large they are."""
+        rows, (slots, room), height = self.E.shape[1], self.S.shape, self.F.shape[1]
+        panels, long = self.arrays[codes.AT_OUT].shape[0], self.arrays[codes.AT_VEC].shape[1]
+        addresses = [array.ctypes.data for array in self.arrays]
+        self.where = np.array([*addresses, slots, rows, room, height, panels, long], dtype=np.int64)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._locate()  # a copy has arrays of its own
+
+    def _reserve(self, levels: int, rank: int) -> None:
+        """Room for so many levels, and one more column than so many in each, keeping what there is."""
+        E, F, S, scalars, meta, losses, state = self.arrays[:7]
+        slots, room = S.shape
+        more_slots = levels + 4 if levels + 1 > slots else slots
+        more_room = min(self._widest, max(2 * room, _in_fours(rank + 1))) if min(rank + 1, self.n) > room else room
+        self._allocate(more_slots, more_room)
+        self.E[:slots, :, : E.shape[2]], self.F[:slots, : F.shape[1], : F.shape[2]] = E, F
+        self.S[:slots, :room], self.scalars[:slots], self.losses_now[:slots] = S, scalars, losses
+        self.state[:slots] = state
+        self.meta[codes.CLOCK, :slots], self.meta[codes.ORDER, : slots - 1] = meta[codes.CLOCK], meta[codes.ORDER, :-1]
+        self.meta[codes.RANK :, :slots] = meta[codes.RANK :]
 
     def _make_room(self, t: int) -> None:
         """So that the step after which the levels of time t open fits into the arrays."""
-        rows = max((int(self.meta[codes.RANK, slot]) for slot in self.meta[codes.ORDER, : self.levels]), default=0)
-        self._reserve(max(self.levels, opening(self.base + t, self.base)), rows)
+        ranks = self.meta[codes.RANK, self.meta[codes.ORDER, : self.levels]]
+        self._reserve(max(self.levels, opening(self.base + t, self.base)), int(ranks.max(initial=0)))
 
     # The four verbs
 
@@ -99,47 +158,44 @@ class StackedRice:
         from .kernels import block
 
         count = opening(self.base + t, self.base)
-        if not block.room_for(count, self.Q, self.meta):
+        while not block.open_levels(count, self.where):
             self._make_room(t)
-        block.shift(self.Q, self.S, self.meta, count, self.options[codes.GOES_ON] > 0)
         self.meta[codes.CLOCK, 0] = t
         return Opening(t, tuple(range(count)), tuple(float(length(level, self.base)) for level in range(count)))
 
     def losses(self, loss: PairLoss) -> Array:
         from .kernels import block
 
-        block.judge(loss.u, float(loss.y), self.Q, self.S, self.meta, self.losses_now, self.Z, self.options)
-        self.judged = loss
+        block.one(loss.u, float(loss.y), self.where, False)
         return self.losses_now[: self.levels].copy()
 
     def update(self, loss: PairLoss) -> None:
         from .kernels import block
 
-        if self.judged is not loss:
-            self.losses(loss)
-        self.judged = None
-        block.learn(
-            loss.u,
-            float(loss.y),
-            self.Q,
-            self.S,
-            self.meta,
-            self.losses_now,
-            self.Z,
-            self.work,
-            self.index,
-            self.options,
-        )
+        block.one(loss.u, float(loss.y), self.where, True)
 
     def mix(self, p: Array) -> Metric:
+        columns, extra, sigma, mu = self.parts(p)
+        M = (columns * extra) @ columns.T + sigma * np.eye(self.n)
+        return Metric((M + M.T) / 2, mu)
+
+    def parts(self, p: Array) -> tuple[Array, Array, float, float]:
+        """C, e, sigma and mu of the mixture, whose matrix is sigma I + C diag(e) C', without forming it."""
         slots = self.meta[codes.ORDER, : self.levels]
-        ranks, sigma = self.meta[codes.RANK, slots], self.S[slots, -2]
-        rows = np.concatenate([self.Q[slot, :rank] for slot, rank in zip(slots, ranks, strict=True)])
-        extra = np.concatenate(
-            [w * (self.S[slot, :rank] - rest) for w, slot, rank, rest in zip(p, slots, ranks, sigma, strict=True)]
-        )
-        M = (rows.T * extra) @ rows + float(p @ sigma) * np.eye(self.n)
-        return Metric((M + M.T) / 2, float(p @ self.S[slots, -1]))
+        sigma = self.scalars[slots, codes.SIGMA]
+        extra = [
+            w * (self.S[slot, : self.meta[codes.RANK, slot]] - rest)
+            for w, slot, rest in zip(p, slots, sigma, strict=True)
+        ]
+        columns = np.hstack([self.columns(slot) for slot in slots])
+        return columns, np.concatenate(extra), float(p @ sigma), float(p @ self.scalars[slots, codes.MU])
+
+    def columns(self, slot: int) -> Array:
+        """The directions that a learner has touched, orthonormal."""
+        rank, count = self.meta[codes.RANK, slot], self.meta[codes.COUNT, slot]
+        if self.deferred:
+            return self.E[slot, : self.n, :count] @ self.F[slot, :count, :rank]
+        return self.E[slot, : self.n, :rank]
 
     # All of Algorithm 1 in one call
 
@@ -162,29 +218,14 @@ class StackedRice:
         """Learn a block of comparisons, as ``ocelad.update`` would one by one."""
         from .kernels import block
 
-        done = 0
+        fields, done = ocelad.state.shape[1], 0
         while done < len(u):
-            fields = ocelad.state.shape[1]
-            state = np.zeros((len(self.losses_now), fields))
-            state[: len(ocelad.state)] = ocelad.state
-            done += block.run(
-                u[done : done + _BLOCK],
-                y[done : done + _BLOCK],
-                self.Q,
-                self.S,
-                self.meta,
-                state,
-                self.losses_now,
-                self.Z,
-                self.work,
-                self.index,
-                self.options,
-            )
+            self.state[: len(ocelad.state), :fields] = ocelad.state
+            part = slice(done, done + _BLOCK)
+            done += block.run(u[part].reshape(-1), _NONE, _NONE, y[part], self.where)
             levels, ocelad.t = self.levels, int(self.meta[codes.CLOCK, 0])
-            ocelad.state, ocelad.losses = state[:levels], self.losses_now[:levels].copy()
+            ocelad.state, ocelad.losses = self.state[:levels, :fields].copy(), self.losses_now[:levels].copy()
             if levels != len(ocelad.lengths):
                 ocelad.lengths = np.array([float(length(level, self.base)) for level in range(levels)])
-            if done < len(u) and not block.room_for(
-                opening(self.base + ocelad.t + 1, self.base), self.Q, self.meta
-            ):
+            if done < len(u):
                 self._make_room(ocelad.t + 1)

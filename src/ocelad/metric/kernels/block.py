@@ -2,39 +2,113 @@
 
     u, y -> one margin per level -> losses -> weights -> COMID step reusing the margins -> open levels.
 
-The stack is a few arrays with a row per slot; ``order[level]`` is the slot of a level. Slot 0 holds the origin,
-and one slot is always spare: a rank-one step writes into it and the two change places, and re-opening levels only
-moves entries of ``order``.
+The stack is a few arrays with an entry per slot; ``order[level]`` is the slot of a level, so that re-opening levels
+moves no matrix. Slot 0 holds the origin. For large n a learner's columns are kept as combinations of a dictionary.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba import carray
 
 from ...learner import Array, Integers
 from ..losses import TIE
 from . import combine
 from .codes import (
+    AT_E,
+    AT_F,
+    AT_G,
+    AT_INDEX,
+    AT_LANE,
+    AT_LOSSES,
+    AT_META,
+    AT_OPTIONS,
+    AT_OUT,
+    AT_S,
+    AT_SCALARS,
+    AT_STATE,
+    AT_V,
+    AT_VEC,
+    AT_Z,
     BASE,
     CAPPED,
+    CHANCE,
     CLOCK,
+    COUNT,
+    DEBT,
+    DIFFERENCE,
+    DISCARDED,
+    EVERY,
+    FIELDS,
     FIXED_SHARE,
     GOES_ON,
+    HEIGHT,
     HINGE,
+    INDICES,
+    LANES,
+    LONG,
     LOSS,
+    MAX_RANK,
+    META,
+    MU,
+    N,
+    NONZERO,
+    OPTIONS,
     ORDER,
+    PANELS,
     RANK,
     RATE,
     RESET,
+    RESIDUAL,
+    ROOM,
+    ROWS,
     RULE,
+    SCALARS,
+    SECOND,
     SHARE,
+    SIGMA,
+    SLOTS,
     SQUARED_HINGE,
     STEP,
     STRENGTH,
     THRESHOLD_STEP,
+    VECTORS,
+    WIDTH,
 )
-from .factored import dot, project, rank_one, shrink
-from .jit import kernel
+from .dictionary import compress, widen
+from .factored import distance, extend, project, rank_one, shrink, truncate
+from .jit import floats_at, integers_at, kernel
+
+Stack = tuple[Array, Array, Array, Array, Integers, Array, Array, Array]
+Scratch = tuple[Array, Array, Array, Array, Array, Array, Integers]
+
+
+@kernel
+def arrays(where: Integers) -> tuple[Stack, Scratch]:
+    """The arrays of a stack, by their addresses."""
+    slots, rows, room, height = where[SLOTS], where[ROWS], where[ROOM], where[HEIGHT]
+    panels, long = where[PANELS], where[LONG]
+    tall = max(room, height)
+    stack = (
+        carray(floats_at(where[AT_E]), (slots, rows, tall)),
+        carray(floats_at(where[AT_F]), (slots, height, room if height > 0 else 0)),
+        carray(floats_at(where[AT_S]), (slots, room)),
+        carray(floats_at(where[AT_SCALARS]), (slots, SCALARS)),
+        carray(integers_at(where[AT_META]), (META, slots)),
+        carray(floats_at(where[AT_LOSSES]), (slots,)),
+        carray(floats_at(where[AT_STATE]), (slots, FIELDS)),
+        carray(floats_at(where[AT_OPTIONS]), (OPTIONS,)),
+    )
+    scratch = (
+        carray(floats_at(where[AT_VEC]), (VECTORS, long)),
+        carray(floats_at(where[AT_Z]), (slots, room + 8)),
+        carray(floats_at(where[AT_G]), (height + 8,)),
+        carray(floats_at(where[AT_LANE]), (LANES,)),
+        carray(floats_at(where[AT_V]), (panels, tall + 4, WIDTH)),
+        carray(floats_at(where[AT_OUT]), (panels, 4 * WIDTH)),
+        carray(integers_at(where[AT_INDEX]), (INDICES, long)),
+    )
+    return stack, scratch
 
 
 @kernel
@@ -56,68 +130,73 @@ def margin(y: float, mu: float, d2: float) -> float:
 
 
 @kernel
-def judge(u: Array, y: float, Q: Array, S: Array, meta: Integers, losses: Array, Z: Array, options: Array) -> None:
+def judge(y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
     """Every level's loss; its projection of u, slope and squared distance stay in Z for the step."""
-    room = Q.shape[1]
-    square = dot(u, u)
+    E, F, S, scalars, meta, losses, _, options = stack
+    vec, Z, G, _, _, _, index = scratch
+    u, every, room = vec[DIFFERENCE], index[EVERY], S.shape[1]
     for j in range(meta[CLOCK, 1]):
-        slot = meta[ORDER, j]
-        d2 = project(Q[slot], S[slot], meta[RANK, slot], S[slot, room], u, square, Z[j])
-        losses[j], Z[j, room] = margin_loss(int(options[LOSS]), margin(y, S[slot, room + 1], d2))
-        Z[j, room + 1] = d2
+        slot, z = meta[ORDER, j], Z[j]
+        r, m = meta[RANK, slot], meta[COUNT, slot]
+        if F.shape[1] > 0:
+            project(E[slot], m, u, rows, count, G)
+            project(F[slot], r, G, every, m, z)
+        else:
+            project(E[slot], r, u, rows, count, z)
+        d2 = distance(S[slot], r, scalars[slot, SIGMA], z, square)
+        losses[j], z[room] = margin_loss(int(options[LOSS]), margin(y, scalars[slot, MU], d2))
+        z[room + 1] = d2
+
+
+@kernel
+def effective_step(step: float, slope: float, loss: float, square: float, options: Array) -> float:
+    """As `Descent.effective_step` has it."""
+    steepness = square * square + options[THRESHOLD_STEP]
+    if options[LOSS] == SQUARED_HINGE and slope != 0.0 and steepness > 0.0:
+        step = min(step, 0.5 / steepness)
+    if options[CAPPED] > 0.0:
+        steepness *= slope * slope
+        step = min(step, loss / steepness) if steepness > 0.0 else 0.0
+    return step
 
 
 @kernel
 def learn(
-    u: Array,
-    y: float,
-    Q: Array,
-    S: Array,
-    meta: Integers,
-    losses: Array,
-    Z: Array,
-    work: Array,
-    index: Integers,
-    options: Array,
+    y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch
 ) -> None:
     """One COMID step of every level, after `judge`."""
-    room, levels = Q.shape[1], meta[CLOCK, 1]
-    square = dot(u, u)
-    for j in range(levels):
-        slot, slope = meta[ORDER, j], Z[j, room]
-        step = options[STEP] / np.sqrt(options[BASE] * 2.0**j)
-        if options[LOSS] == SQUARED_HINGE and slope != 0.0:  # 1 / curvature, as Descent.effective_step has it
-            steepness = square * square + options[THRESHOLD_STEP]
-            step = min(step, 0.5 / steepness) if steepness > 0.0 else step
-        if options[CAPPED] > 0.0:
-            steepness = slope * slope * (square * square + options[THRESHOLD_STEP])
-            step = min(step, losses[j] / steepness) if steepness > 0.0 else 0.0
+    E, F, S, scalars, meta, losses, _, options = stack
+    vec, Z, _, lane, V, out, index = scratch
+    n, u, room, most = int(options[N]), vec[DIFFERENCE], S.shape[1], int(options[MAX_RANK])
+    for j in range(meta[CLOCK, 1]):
+        slot, z, slope = meta[ORDER, j], Z[j], Z[j, room]
+        r, m, sigma, s = meta[RANK, slot], meta[COUNT, slot], scalars[slot, SIGMA], S[slot]
+        deferred = F.shape[1] > 0
+        Q = F[slot] if deferred else E[slot]
+        height = m if deferred else n
+        step = effective_step(options[STEP] / np.sqrt(options[BASE] * 2.0**j), slope, losses[j], square, options)
         tau = step * options[STRENGTH]
-        if slope == 0.0 or square == 0.0 or step == 0.0:
-            rank, sigma = shrink(Q[slot], S[slot], meta[RANK, slot], S[slot, room], tau)
-            mu = S[slot, room + 1]
-        else:
-            spare = meta[ORDER, levels]
-            rank, sigma = rank_one(
-                Q[slot],
-                S[slot],
-                meta[RANK, slot],
-                S[slot, room],
-                u,
-                square,
-                Z[j],
-                step * y * slope,
-                tau,
-                Q[spare],
-                S[spare],
-                work,
-                index,
-            )
-            mu = S[slot, room + 1]
-            meta[ORDER, j], meta[ORDER, levels] = spare, slot
-            slot = spare
-        meta[RANK, slot], S[slot, room] = rank, sigma
-        S[slot, room + 1] = max(1.0, mu - options[THRESHOLD_STEP] * step * y * slope)
+        active = slope != 0.0 and square > 0.0 and step > 0.0
+        if active:
+            before = r
+            if r < n and deferred:
+                if m + 1 > F.shape[1] or m == n or scalars[slot, DEBT] > float(r) * m * n:
+                    compress(E[slot], m, Q, r, V, out, index)
+                    m, scalars[slot, DEBT] = r, 0.0
+                r, m = widen(E[slot], m, Q, r, u, square, rows, count, z, vec, index)
+                scalars[slot, DEBT] += float(m - r) * (count + r * r)
+                height = m
+            elif r < n:
+                r = extend(Q, n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])
+            if r > before:
+                s[before] = sigma
+            rank_one(Q, height, s, r, z, step * y * slope, vec, lane, V, out, index)
+        r, sigma = shrink(Q, height, s, r, sigma, tau)
+        if r > most:
+            r, discarded = truncate(Q, height, s, r, sigma, most)
+            scalars[slot, DISCARDED] += discarded
+        meta[RANK, slot], meta[COUNT, slot], scalars[slot, SIGMA] = r, m, sigma
+        scalars[slot, MU] = max(1.0, scalars[slot, MU] - options[THRESHOLD_STEP] * step * y * slope)
 
 
 @kernel
@@ -133,75 +212,125 @@ def opening(clock: int, base: int) -> int:
 
 
 @kernel
-def _copy(Q: Array, S: Array, meta: Integers, source: int, target: int) -> None:
-    rank = meta[RANK, source]
-    Q[target, :rank] = Q[source, :rank]
-    S[target] = S[source]
-    meta[RANK, target] = rank
+def _copy(stack: Stack, source: int, target: int) -> None:
+    E, F, S, scalars, meta = stack[0], stack[1], stack[2], stack[3], stack[4]
+    rank, width, used = meta[RANK, source], meta[COUNT, source], meta[COUNT, target]
+    columns = width if F.shape[1] > 0 else rank
+    for e in range(E.shape[1]):
+        for i in range(columns):
+            E[target, e, i] = E[source, e, i]
+        for i in range(columns, used):
+            E[target, e, i] = 0.0
+    if F.shape[1] > 0:
+        for i in range(width):
+            for j in range(rank):
+                F[target, i, j] = F[source, i, j]
+    for j in range(rank):
+        S[target, j] = S[source, j]
+    for j in range(SCALARS):
+        scalars[target, j] = scalars[source, j]
+    meta[RANK, target], meta[COUNT, target] = rank, width
 
 
 @kernel
-def shift(Q: Array, S: Array, meta: Integers, count: int, goes_on: bool) -> None:
+def shift(stack: Stack, count: int, goes_on: bool) -> None:
     """Levels 0, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself."""
+    meta = stack[4]
     levels = meta[CLOCK, 1]
     if count == 0 or (goes_on and count == 1 and levels > 0):
         return
-    free = meta[ORDER, count - 1]  # for a level that is new, the spare slot
+    free = meta[ORDER, count - 1]  # for a level that is new, a slot not in use yet
     for j in range(count - 1, 0, -1):
         meta[ORDER, j] = meta[ORDER, j - 1]
     meta[ORDER, 0] = free
     meta[CLOCK, 1] = max(levels, count)
-    _copy(Q, S, meta, meta[ORDER, 1] if goes_on and levels > 0 else 0, free)
+    _copy(stack, meta[ORDER, 1] if goes_on and levels > 0 else 0, free)
 
 
 @kernel
-def room_for(count: int, Q: Array, meta: Integers) -> bool:
+def room_for(count: int, stack: Stack) -> bool:
     """Whether one more step, after which ``count`` levels open, fits into the arrays."""
-    levels, room, n = meta[CLOCK, 1], Q.shape[1], Q.shape[2]
-    if max(levels, count) + 2 > Q.shape[0]:  # the origin's slot and the spare one
+    S, meta, options = stack[2], stack[4], stack[7]
+    levels = meta[CLOCK, 1]
+    if max(levels, count) + 1 > S.shape[0]:  # and the origin's slot
         return False
     most = 0
     for j in range(levels):
         most = max(most, meta[RANK, meta[ORDER, j]])
-    return min(most + 1, n) <= room
+    return min(most + 1, int(options[N])) <= S.shape[1]
+
+
+# What Python calls
 
 
 @kernel
-def run(
-    U: Array,
-    y: Array,
-    Q: Array,
-    S: Array,
-    meta: Integers,
-    state: Array,
-    losses: Array,
-    Z: Array,
-    work: Array,
-    index: Integers,
-    options: Array,
-) -> int:
-    """Learn a block of comparisons; returns how many were learned before the arrays became too small."""
-    base, rule, room = int(options[BASE]), int(options[RULE]), Q.shape[1]
-    p = work[0]
-    for i in range(U.shape[0]):
-        count = opening(base + meta[CLOCK, 0] + 1, base)
-        levels = meta[CLOCK, 1]
-        if not room_for(count, Q, meta) or max(levels, count) > state.shape[0]:
+def run(values: Array, start: Integers, feature: Integers, y: Array, where: Integers) -> int:
+    """Learn a block of comparisons; returns how many were learned before the arrays became too small.
+
+    The differences are in ``values`` one after the other; if sparse, the nonzeros of number i are those at start[i],
+    ..., start[i + 1] - 1, and ``feature`` says of which features; if not, both are empty.
+    """
+    stack, scratch = arrays(where)
+    scalars, meta, losses, state, options = stack[3], stack[4], stack[5], stack[6], stack[7]
+    u, p, Z, index = scratch[0][DIFFERENCE], scratch[0][CHANCE], scratch[1], scratch[6]
+    base, rule, n, room = int(options[BASE]), int(options[RULE]), int(options[N]), Z.shape[1] - 8
+    sparse = start.shape[0] > 0
+    rows, count = (index[NONZERO], 0) if sparse else (index[EVERY], n)
+    for e in range(u.shape[0]):
+        u[e] = 0.0
+    for i in range(y.shape[0]):
+        levels, opens = meta[CLOCK, 1], opening(base + meta[CLOCK, 0] + 1, base)
+        if not room_for(opens, stack):
             return i
-        judge(U[i], y[i], Q, S, meta, losses, Z, options)
+        at = i * n
+        if sparse:
+            for k in range(count):
+                u[rows[k]] = 0.0
+            at, count = start[i], start[i + 1] - start[i]
+            for k in range(count):
+                rows[k] = feature[at + k]
+        square = 0.0
+        for k in range(count):
+            u[rows[k]] = values[at + k]
+            square += values[at + k] * values[at + k]
+
+        judge(y[i], square, rows, count, stack, scratch)
         mixed = 0.0
         if rule != FIXED_SHARE:
             combine.probabilities(state, levels, p)
             mu = d2 = 0.0
             for j in range(levels):
-                mu += p[j] * S[meta[ORDER, j], room + 1]
+                mu += p[j] * scalars[meta[ORDER, j], MU]
                 d2 += p[j] * Z[j, room + 1]
             mixed = margin_loss(int(options[LOSS]), margin(y[i], mu, d2))[0]
         combine.update(rule, state, losses, levels, p, mixed, options[RATE], options[SHARE])
-        learn(U[i], y[i], Q, S, meta, losses, Z, work, index, options)
-        combine.reopen(rule, state, levels, count, base, options[RESET] > 0.0)
-        if count > levels:
+        learn(y[i], square, rows, count, stack, scratch)
+        combine.reopen(rule, state, levels, opens, base, options[RESET] > 0.0)
+        if opens > levels:
             losses[levels] = np.nan
-        shift(Q, S, meta, count, options[GOES_ON] > 0.0)
+        shift(stack, opens, options[GOES_ON] > 0.0)
         meta[CLOCK, 0] += 1
-    return U.shape[0]
+    return y.shape[0]
+
+
+@kernel
+def open_levels(count: int, where: Integers) -> bool:
+    """Open levels 0, ..., count - 1 if there is room for them."""
+    stack, _ = arrays(where)
+    if not room_for(count, stack):
+        return False
+    shift(stack, count, stack[7][GOES_ON] > 0.0)
+    return True
+
+
+@kernel
+def one(u: Array, y: float, where: Integers, learns: bool) -> None:
+    """Judge a comparison at every level, and learn it."""
+    stack, scratch = arrays(where)
+    square, n = 0.0, u.shape[0]
+    for e in range(n):
+        scratch[0][DIFFERENCE, e] = u[e]
+        square += u[e] * u[e]
+    judge(y, square, scratch[6][EVERY], n, stack, scratch)
+    if learns:
+        learn(y, square, scratch[6][EVERY], n, stack, scratch)

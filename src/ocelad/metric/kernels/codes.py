@@ -7,7 +7,30 @@ HINGE, SQUARED_HINGE, LOGISTIC = range(3)
 FIXED_SHARE, OCELAD_MEAN, OCELAD_MIXTURE = range(3)
 
 # entries of ``options``
-STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, GOES_ON, LOSS, RULE, RATE, SHARE, RESET = range(11)
+STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, GOES_ON, LOSS, RULE, RATE, SHARE, RESET, N, MAX_RANK, OPTIONS = range(14)
 
-# rows of ``meta``: steps taken and number of levels; the slot of each level; the rank of each slot
-CLOCK, ORDER, RANK = range(3)
+# rows of ``meta``: steps taken and number of levels; the slot of each level; the rank of each slot, and the number
+# of columns that its dictionary has
+CLOCK, ORDER, RANK, COUNT, META = range(5)
+
+# columns of ``scalars``: what an identity start has left; the threshold; what was cut off to stay within max_rank;
+# the work that compressing the dictionary would have saved
+SIGMA, MU, DISCARDED, DEBT, SCALARS = range(5)
+
+# rows of ``vec``, scratch for floats
+DIFFERENCE, RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, NEAREST, OFFSET, ZHAT, CHANCE, VECTORS = range(11)
+
+# rows of ``index``, scratch for integers
+EVERY, NONZERO, SOURCE, TARGET, LANE, INDICES = range(6)
+
+# entries of ``where``: the addresses of the arrays, then their sizes
+AT_E, AT_F, AT_S, AT_SCALARS, AT_META, AT_LOSSES, AT_STATE, AT_OPTIONS = range(8)
+AT_VEC, AT_Z, AT_G, AT_LANE, AT_V, AT_OUT, AT_INDEX = range(8, 15)
+SLOTS, ROWS, ROOM, HEIGHT, PANELS, LONG, WHERE = range(15, 22)
+
+# columns of ``state``: what the weights keep of a level
+FIELDS = 3
+
+# roots of the secular equation advance in groups of WIDTH lanes; so many numbers describe a group
+WIDTH = 64
+LANES = 10 * WIDTH

@@ -1,9 +1,10 @@
 """One COMID learner kept by its eigenpairs, and what one comparison does to it.
 
-    M = sigma (I - Q'Q) + Q' diag(s) Q,        Q: r orthonormal rows, the only directions ever touched.
+    M = sigma (I - Q Q') + Q diag(s) Q',        Q: r orthonormal columns, the only directions ever touched.
 
 sigma is what an identity start leaves elsewhere. A comparison changes M by a u u' and shrinks every eigenvalue by
-tau.
+tau. Q is kept with a row per coordinate, so that everything runs along its columns and a sparse u costs what its
+nonzeros cost. Rows come in fours, columns too: what is beyond n and r is finite and does not matter.
 """
 
 from __future__ import annotations
@@ -11,149 +12,231 @@ from __future__ import annotations
 import numpy as np
 
 from ...learner import Array, Integers
+from .codes import LANE, NEAREST, OFFSET, POLE, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
 from .jit import kernel, sums
 from .secular import EPS, roots, vectors
 
 
 @sums
-def dot(x: Array, y: Array) -> float:
+def project(Q: Array, r: int, u: Array, rows: Integers, count: int, z: Array) -> None:
+    """z = Q'u, for a u that is zero but in the given rows."""
+    width = (r + 3) // 4 * 4
+    for i in range(width):
+        z[i] = 0.0
+    whole = count // 4 * 4
+    for m in range(0, whole, 4):
+        e0, e1, e2, e3 = rows[m], rows[m + 1], rows[m + 2], rows[m + 3]
+        u0, u1, u2, u3 = u[e0], u[e1], u[e2], u[e3]
+        for i in range(width):
+            z[i] += u0 * Q[e0, i] + u1 * Q[e1, i] + u2 * Q[e2, i] + u3 * Q[e3, i]
+    for m in range(whole, count):
+        e0 = rows[m]
+        u0 = u[e0]
+        for i in range(width):
+            z[i] += u0 * Q[e0, i]
+
+
+@sums
+def subtract(Q: Array, n: int, r: int, z: Array, q: Array) -> None:
+    """q -= Q z."""
+    for e in range(n):
+        t = 0.0
+        for i in range(r):
+            t += Q[e, i] * z[i]
+        q[e] -= t
+
+
+@sums
+def dot(x: Array, y: Array, n: int) -> float:
     t = 0.0
-    for i in range(x.shape[0]):
+    for i in range(n):
         t += x[i] * y[i]
     return t
 
 
 @sums
-def add(t: float, x: Array, y: Array) -> None:
-    """y += t x."""
-    for i in range(x.shape[0]):
-        y[i] += t * x[i]
-
-
-@kernel
-def project(Q: Array, s: Array, r: int, sigma: float, u: Array, square: float, z: Array) -> float:
-    """z = Q u, and the squared distance u' M u."""
-    d2 = 0.0
-    outside = square
+def distance(s: Array, r: int, sigma: float, z: Array, square: float) -> float:
+    """The squared distance u'Mu, for z = Q'u and square = u'u."""
+    d2 = zz = 0.0
     for i in range(r):
-        t = dot(Q[i], u)
-        z[i] = t
-        d2 += s[i] * t * t
-        outside -= t * t
-    return d2 + sigma * max(outside, 0.0)
+        d2 += s[i] * z[i] * z[i]
+        zz += z[i] * z[i]
+    return d2 + sigma * max(square - zz, 0.0)
 
 
 @kernel
-def shrink(Q: Array, s: Array, r: int, sigma: float, tau: float) -> tuple[int, float]:
-    """Take tau off every eigenvalue. A row whose eigenvalue is that of the rest, 0, is dropped."""
+def drop(Q: Array, n: int, s: Array, r: int, i: int) -> int:
+    """Column i goes, the last one takes its place."""
+    r -= 1
+    if i < r:
+        s[i] = s[r]
+        for e in range(n):
+            Q[e, i] = Q[e, r]
+    return r
+
+
+@kernel
+def shrink(Q: Array, n: int, s: Array, r: int, sigma: float, tau: float) -> tuple[int, float]:
+    """Take tau off every eigenvalue. A column whose eigenvalue is that of the rest, 0, is dropped."""
     sigma = max(0.0, sigma - tau)
-    i = 0
-    while i < r:
+    for i in range(r):
         s[i] = max(0.0, s[i] - tau)
-        if s[i] == 0.0 and sigma == 0.0:
-            r -= 1
-            s[i] = s[r]
-            Q[i] = Q[r]
-        else:
-            i += 1
+    if sigma == 0.0:
+        i = 0
+        while i < r:
+            if s[i] == 0.0:
+                r = drop(Q, n, s, r, i)
+            else:
+                i += 1
     return r, sigma
 
 
 @kernel
-def _extend(Q: Array, s: Array, r: int, sigma: float, u: Array, square: float, z: Array) -> int:
-    """Give the part of u that Q does not span a row of its own."""
-    n = u.shape[0]
-    if r == n:
-        return r
-    q = Q[r]
-    for i in range(n):
-        q[i] = u[i]
-    for i in range(r):
-        add(-z[i], Q[i], q)
-    for i in range(r):  # once more: what rounding has left
-        t = dot(Q[i], q)
-        z[i] += t
-        add(-t, Q[i], q)
-    rho = np.sqrt(dot(q, q))
+def truncate(Q: Array, n: int, s: Array, r: int, sigma: float, most: int) -> tuple[int, float]:
+    """Keep the ``most`` directions that differ most from the rest; returns what was cut off from the trace."""
+    discarded = 0.0
+    while r > most:
+        least = 0
+        for i in range(1, r):
+            if abs(s[i] - sigma) < abs(s[least] - sigma):
+                least = i
+        discarded += abs(s[least] - sigma)
+        r = drop(Q, n, s, r, least)
+    return r, discarded
+
+
+@kernel
+def extend(Q: Array, n: int, r: int, u: Array, square: float, z: Array, every: Integers, q: Array, t: Array) -> int:
+    """Give the part of u that Q does not span a column of its own; z becomes Q'u for the Q that results."""
+    for e in range(n):
+        q[e] = u[e]
+    subtract(Q, n, r, z, q)
+    if dot(q, q, n) <= 0.1 * square:  # once more: what rounding has left is no longer small beside q
+        project(Q, r, q, every, n, t)
+        for i in range(r):
+            z[i] += t[i]
+        subtract(Q, n, r, t, q)
+    rho = np.sqrt(dot(q, q, n))
     if rho <= 64.0 * EPS * np.sqrt(square):
         return r
-    for i in range(n):
-        q[i] /= rho
-    s[r] = sigma
+    for e in range(n):
+        Q[e, r] = q[e] / rho
     z[r] = rho
     return r + 1
+
+
+@sums
+def rotate(Q: Array, n: int, source: Integers, k: int, V: Array, target: Integers, kept: int, out: Array) -> None:
+    """Columns target[j] of Q become sum_i V[i, j] times columns source[i], for j < kept. V as `vectors` leaves it.
+
+    Four rows and two columns of Q at a time, which is what the registers hold.
+    """
+    if k % 2 == 1:
+        source[k] = source[0]
+        for c in range((kept + WIDTH - 1) // WIDTH):
+            for j in range(WIDTH):
+                V[c, k, j] = 0.0
+    ordered = True
+    for j in range(kept):
+        ordered &= target[j] == j
+    for e in range(0, n, 4):
+        for c in range((kept + WIDTH - 1) // WIDTH):
+            lanes = (min(WIDTH, kept - c * WIDTH) + 3) // 4 * 4
+            o = out[c]
+            for j in range(lanes):
+                o[j] = o[WIDTH + j] = o[2 * WIDTH + j] = o[3 * WIDTH + j] = 0.0
+            for i in range(0, k, 2):
+                x, y = source[i], source[i + 1]
+                a0, a1, a2, a3 = Q[e, x], Q[e + 1, x], Q[e + 2, x], Q[e + 3, x]
+                b0, b1, b2, b3 = Q[e, y], Q[e + 1, y], Q[e + 2, y], Q[e + 3, y]
+                for j in range(lanes):
+                    v, w = V[c, i, j], V[c, i + 1, j]
+                    o[j] += a0 * v + b0 * w
+                    o[WIDTH + j] += a1 * v + b1 * w
+                    o[2 * WIDTH + j] += a2 * v + b2 * w
+                    o[3 * WIDTH + j] += a3 * v + b3 * w
+        for f in range(4):
+            for c in range((kept + WIDTH - 1) // WIDTH):
+                row, lanes = out[c, f * WIDTH :], min(WIDTH, kept - c * WIDTH)
+                if ordered:
+                    to = Q[e + f, c * WIDTH :]
+                    for j in range(lanes):
+                        to[j] = row[j]
+                else:
+                    for j in range(lanes):
+                        Q[e + f, target[c * WIDTH + j]] = row[j]
+
+
+@kernel
+def _order(s: Array, r: int, sign: float, index: Integers) -> None:
+    """index, so that sign * s ascends along it: by insertion, for the columns are nearly sorted one way or the other."""
+    backward = r > 1 and sign * s[0] > sign * s[r - 1]
+    for m in range(r):
+        i = r - 1 - m if backward else m
+        j = m
+        while j > 0 and sign * s[index[j - 1]] > sign * s[i]:
+            index[j] = index[j - 1]
+            j -= 1
+        index[j] = i
+
+
+@kernel
+def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, a: float, index: Integers) -> int:
+    """Leave in index only the k eigenpairs that the rank-one term moves, with distinct poles; as LAPACK's dlaed2."""
+    largest = zz = 0.0
+    for i in range(r):
+        largest, zz = max(largest, abs(s[i])), zz + z[i] * z[i]
+    tiny = 8.0 * EPS * max(largest, abs(a) * zz)
+    small = tiny / (abs(a) * np.sqrt(zz)) if a != 0.0 and zz > 0.0 else np.inf
+    k = 0
+    for m in range(r):
+        i = index[m]
+        if abs(z[i]) <= small:
+            continue
+        if k > 0:
+            p = index[k - 1]
+            square = z[p] * z[p] + z[i] * z[i]
+            if abs((s[i] - s[p]) * z[p] * z[i]) <= tiny * square:  # turn the two so that only one is moved
+                length = np.sqrt(square)
+                c, t = z[i] / length, -z[p] / length
+                z[i], z[p] = length, 0.0
+                for e in range(n):
+                    Q[e, p], Q[e, i] = c * Q[e, p] + t * Q[e, i], c * Q[e, i] - t * Q[e, p]
+                s[p], s[i] = s[p] * c * c + s[i] * t * t, s[p] * t * t + s[i] * c * c
+                k -= 1
+        index[k] = i
+        k += 1
+    return k
 
 
 @kernel
 def rank_one(
     Q: Array,
+    n: int,
     s: Array,
     r: int,
-    sigma: float,
-    u: Array,
-    square: float,
     z: Array,
     a: float,
-    tau: float,
-    Q2: Array,
-    s2: Array,
-    work: Array,
+    vec: Array,
+    lane: Array,
+    V: Array,
+    out: Array,
     index: Integers,
-) -> tuple[int, float]:
-    """M + a u u', shrunk by tau: from (Q, s, sigma), which it uses up, into (Q2, s2). Returns r and sigma."""
-    n = u.shape[0]
-    r = _extend(Q, s, r, sigma, u, square, z)
-    sigma = max(0.0, sigma - tau)
+) -> None:
+    """The eigenpairs of Q (diag(s) + a z z') Q'."""
+    source, lanes = index[SOURCE], index[LANE]
     sign = 1.0 if a > 0.0 else -1.0  # for a < 0, minus the whole matrix is solved
-    largest = zz = 0.0
-    for i in range(r):  # ascending order, by insertion: the rows are nearly sorted already
-        largest, zz = max(largest, s[i]), zz + z[i] * z[i]
-        j = i
-        while j > 0 and sign * s[index[j - 1]] > sign * s[i]:
-            index[j] = index[j - 1]
-            j -= 1
-        index[j] = i
-    tiny = 8.0 * EPS * max(largest, abs(a) * zz)
-    # Deflation, as in LAPACK's dlaed2: eigenpairs that the rank-one term does not move, and poles that coincide.
-    k = kept = 0
-    for m in range(r):
-        i = index[m]
-        settled = -1
-        if abs(a * z[i]) * np.sqrt(zz) <= tiny:
-            settled = i
-        elif k > 0:
-            p = index[k - 1]
-            length = np.hypot(z[p], z[i])
-            c, t = z[i] / length, -z[p] / length
-            if abs((s[i] - s[p]) * c * t) <= tiny:
-                z[i], settled = length, p
-                old, new = Q[p], Q[i]
-                for e in range(n):
-                    old[e], new[e] = c * old[e] + t * new[e], c * new[e] - t * old[e]
-                s[p], s[i] = s[p] * c * c + s[i] * t * t, s[p] * t * t + s[i] * c * c
-                k -= 1
-        if settled != i:
-            index[k] = i
-            k += 1
-        if settled >= 0 and (sigma > 0.0 or s[settled] > tau):
-            Q2[kept] = Q[settled]
-            s2[kept] = max(0.0, s[settled] - tau)
-            kept += 1
-    d, y, w, zhat = work[0], work[1], work[2], work[3]
-    room = (work.shape[0] - 4) // 2
-    gap, V = work[4 : 4 + room], work[4 + room :]
+    _order(s, r, sign, source)
+    k = _deflate(Q, n, s, r, z, a, source)
+    if k == 0:
+        return
+    d, y, near, offset = vec[POLE], vec[WEIGHT], vec[NEAREST], vec[OFFSET]
     for m in range(k):
-        d[m], y[m] = sign * s[index[m]], z[index[m]]
-    roots(d, y, abs(a), k, gap, w)
-    vectors(d, y, k, gap, zhat, V)
+        d[m], y[m] = sign * s[source[m]], z[source[m]]
+    roots(d, y, abs(a), k, near, offset, lane, lanes)
+    vectors(d, y, k, near, offset, vec[ZHAT], V)
+    target = index[TARGET]
     for j in range(k):
-        value = sign * w[j] - tau
-        if sigma > 0.0 or value > 0.0:
-            row = Q2[kept]
-            for e in range(n):
-                row[e] = 0.0
-            for m in range(k):
-                add(V[j, m], Q[index[m]], row)
-            s2[kept] = max(0.0, value)
-            kept += 1
-    return kept, sigma
+        target[j] = j if k == r else source[j]
+        s[target[j]] = sign * (near[j] + offset[j])
+    rotate(Q, n, source, k, V, target, k, out)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba import types
+from numba.extending import intrinsic
 
 njit: Any = numba.njit  # its types say less than ours, and change from release to release
 
@@ -28,3 +30,18 @@ def kernel(function: F) -> F:
 def sums(function: F) -> F:
     """The same, for plain sums of products, which may be added up in any order."""
     return _compiled(function, {"reassoc", "contract"})
+
+
+def _pointer(kind: Any) -> Any:
+    def at(_: Any, address: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+        return types.CPointer(kind)(types.int64), code
+
+    return intrinsic(at)
+
+
+# Arrays made at an address (`numba.carray`) are not counted by anyone. Counting references, with an atomic
+# instruction for every slice, would take as long as a small step; and an address passes from Python at no cost.
+floats_at, integers_at = _pointer(types.float64), _pointer(types.int64)

@@ -1,126 +1,181 @@
 """Eigenvalues and eigenvectors of a diagonal matrix plus a rank-one term, by the secular equation.
 
-    diag(d) + a z z' = V' diag(w) V,       1/a + sum_i z_i^2 / (d_i - w) = 0.
+    diag(d) + a z z' = V diag(w) V',       F(w) = 1/a + sum_i z_i^2 / (d_i - w) = 0.
 
 Roots are found as offsets from the nearest pole, so that d_i - w_j is known to full relative precision even where
-both almost agree. z is then recomputed from the roots (Gu and Eisenstat 1994), which makes the eigenvectors
-orthogonal to working precision however close the roots are.
+both almost agree, by Gragg's method: c + p / (left - w) + q / (right - w), with poles at the two neighbours, is
+made to agree with F in value, slope and curvature, which converges cubically. z is then recomputed from the roots
+(Gu and Eisenstat 1994), which makes the eigenvectors orthogonal to working precision however close the roots are.
+
+All roots advance together, each in a lane of its own, so that every inner loop runs over lanes and becomes vector
+instructions without any sum changing its order. Lanes come in groups of WIDTH at fixed distances in one array:
+then the compiler knows that they do not overlap.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...learner import Array
-from .jit import kernel, sums
+from ...learner import Array, Integers
+from .codes import WIDTH
+from .jit import kernel
 
 EPS = float(np.finfo(np.float64).eps)
+CLOSE = 1e-5  # a relative step so small that the next one, some cube of it, would be lost in rounding
+NEAR, X, LOW, HIGH, LEFT, RIGHT, VALUE, SLOPE, CURVE, SIZE = (WIDTH * row for row in range(10))
 
 
-@sums
-def _evaluate(z: Array, pole: Array, x: float, k: int) -> tuple[float, float, float]:
-    """sum z^2 / (pole - x), and the sums of its derivatives and of its absolute values."""
-    f = slope = size = 0.0
+@kernel
+def _evaluate(d: Array, z: Array, k: int, lane: Array, lanes: int) -> None:
+    """The sum of z^2 / (d - w), its slope, half its second derivative, and the sum of the terms' sizes."""
+    lanes = (lanes + 3) // 4 * 4  # whole vectors: what is in the lanes beyond does not matter
+    for m in range(lanes):
+        lane[VALUE + m] = 0.0
+        lane[SLOPE + m] = 0.0
+        lane[CURVE + m] = 0.0
+        lane[SIZE + m] = 0.0
     for i in range(k):
-        t = z[i] / (pole[i] - x)
-        f += z[i] * t
-        size += abs(z[i] * t)
-        slope += t * t
-    return f, slope, size
+        pole, weight = d[i], z[i]
+        for m in range(lanes):
+            r = 1.0 / ((pole - lane[NEAR + m]) - lane[X + m])
+            t = weight * r
+            lane[VALUE + m] += weight * t
+            lane[SIZE + m] += abs(weight * t)
+            lane[SLOPE + m] += t * t
+            lane[CURVE + m] += t * t * r
 
 
 @kernel
-def _step(c: float, p: float, q: float, left: float, right: float, f: float) -> float:
-    """The e between left and right with c + p / (left - e) + q / (right - e) = 0; at e = 0 the sum is f."""
-    b = c * (left + right) + p + q
-    e = left * right * f
-    root = b * b - 4.0 * c * e
-    root = np.sqrt(root) if root > 0.0 else 0.0
-    return (b - root) / (2.0 * c) if b <= 0.0 else 2.0 * e / (b + root)
+def _start(d: Array, z: Array, first: int, lane: Array, lanes: int, inverse: float) -> None:
+    """From the values half-way between the poles: to which of them each root is nearer, and a first guess.
+
+    The nearer pole has its own weight, the other one stands for all the rest, matching value and slope.
+    """
+    for m in range(lanes):
+        lane[LEFT + m] = z[first + m] * z[first + m]
+        lane[RIGHT + m] = z[first + m + 1] * z[first + m + 1]
+    for m in range(lanes):
+        half = lane[X + m]
+        f = inverse + lane[VALUE + m]
+        beyond = f < 0.0
+        near = lane[RIGHT + m] if beyond else lane[LEFT + m]
+        far = max(lane[SLOPE + m] * half * half - near, 0.0)
+        c = (f + (far - near) / half if beyond else f + (near - far) / half) * (-1.0 if beyond else 1.0)
+        b = 2.0 * c * half + near + far
+        e = 2.0 * near * half
+        root = np.sqrt(max(b * b - 4.0 * c * e, 0.0))
+        x = (b - root if b <= 0.0 else 2.0 * e) / (2.0 * c if b <= 0.0 else b + root)
+        x = x if (x > 0.0) & (x < half) else 0.5 * half
+        lane[LOW + m] = -half if beyond else 0.0
+        lane[HIGH + m] = 0.0 if beyond else half
+        lane[LEFT + m] = -2.0 * half if beyond else 0.0
+        lane[RIGHT + m] = 0.0 if beyond else 2.0 * half
+        lane[X + m] = -x if beyond else x
+    for m in range(lanes):
+        lane[NEAR + m] = d[first + m + 1] if lane[RIGHT + m] == 0.0 else d[first + m]
 
 
 @kernel
-def roots(d: Array, z: Array, a: float, k: int, gap: Array, w: Array) -> None:
-    """The k roots for d[0] < ... < d[k-1], all z[i] != 0, a > 0; afterwards gap[j, i] = d[i] - w[j]."""
+def _advance(lane: Array, lanes: int, inverse: float, noise: float) -> None:
+    """The next x of every lane, into VALUE, and into SLOPE how short a step must be to be the last.
+
+    Bisection where it would leave what is known to hold the root.
+    """
+    for m in range(lanes):
+        x, f = lane[X + m], inverse + lane[VALUE + m]
+        low = x if f < 0.0 else lane[LOW + m]
+        high = lane[HIGH + m] if f < 0.0 else x
+        left, right = lane[LEFT + m] - x, lane[RIGHT + m] - x
+        p = (lane[CURVE + m] * right - lane[SLOPE + m]) * left / (lane[RIGHT + m] - lane[LEFT + m])
+        q = lane[SLOPE + m] - p
+        c = f - p * left - q * right
+        b = c * (left + right) + p * left * left + q * right * right
+        e = left * right * f
+        root = np.sqrt(max(b * b - 4.0 * c * e, 0.0))
+        new = x + (b - root if b <= 0.0 else 2.0 * e) / (2.0 * c if b <= 0.0 else b + root)
+        inside = (new > low) & (new < high)
+        new = new if inside else 0.5 * (low + high)
+        lane[LOW + m] = low
+        lane[HIGH + m] = high
+        lane[SLOPE + m] = CLOSE if inside else EPS
+        lane[VALUE + m] = x if abs(f) <= noise * (inverse + lane[SIZE + m]) else new
+
+
+@kernel
+def roots(d: Array, z: Array, a: float, k: int, near: Array, offset: Array, lane: Array, index: Integers) -> None:
+    """Root j = near[j] + offset[j], for d[0] < ... < d[k-1], all z[i] != 0 and a > 0. Uses up d[k] and z[k]."""
     total = 0.0
     for i in range(k):
         total += z[i] * z[i]
     inverse = 1.0 / a
-    for j in range(k):
-        # Root j lies between pole j and the next; the sign of f half-way says to which of them it is nearer.
-        last = j + 1 == k
-        half = 0.5 * (a * total if last else d[j + 1] - d[j])
-        p = z[j] * z[j]
-        q = 0.0 if last else z[j + 1] * z[j + 1]
-        f = inverse + _evaluate(z, d, d[j] + half, k)[0]
-        origin, low, high, start = j, 0.0, half, half
-        if f < 0.0 and last:
-            low, high = half, 2.0 * half
-        elif f < 0.0:
-            origin, low, high, start = j + 1, -half, 0.0, -half
-        # First guess: all other poles stay what they are half-way.
-        x = 0.5 * (low + high) if last else start + _step(f - (q - p) / half, p, q, -half, half, f)
-        if not low < x < high:
-            x = 0.5 * (low + high)
-        pole, near = gap[j], d[origin]
-        for i in range(k):
-            pole[i] = d[i] - near
-        for _ in range(100):  # four or so suffice; bisection is there to fall back on
-            f, slope, size = _evaluate(z, pole, x, k)
-            f += inverse
-            if abs(f) <= EPS * k * (inverse + size):
+    d[k], z[k] = d[k - 1] + 3.0 * a * total, 0.0  # a pole of no weight: the last root is like the others
+    for first in range(0, k, WIDTH):
+        lanes = min(WIDTH, k - first)
+        for m in range(lanes):
+            lane[NEAR + m] = d[first + m]
+            lane[X + m] = 0.5 * (d[first + m + 1] - d[first + m])
+            index[m] = first + m
+        _evaluate(d, z, k, lane, lanes)
+        _start(d, z, first, lane, lanes, inverse)
+        for _ in range(100):  # two or three suffice
+            _evaluate(d, z, k, lane, lanes)
+            _advance(lane, lanes, inverse, EPS * k)
+            going = 0
+            for m in range(lanes):  # what has arrived leaves its lane to the others
+                j, x, new = index[m], lane[X + m], lane[VALUE + m]
+                near[j], offset[j] = lane[NEAR + m], new
+                index[going] = j
+                lane[X + going] = new
+                lane[NEAR + going] = lane[NEAR + m]
+                lane[LOW + going] = lane[LOW + m]
+                lane[HIGH + going] = lane[HIGH + m]
+                lane[LEFT + going] = lane[LEFT + m]
+                lane[RIGHT + going] = lane[RIGHT + m]
+                going += abs(new - x) > lane[SLOPE + m] * abs(new)
+            lanes = going
+            if lanes == 0:
                 break
-            if f < 0.0:
-                low = x
-            else:
-                high = x
-            # The nearer of the two poles keeps its weight; the other stands for the rest, matching f and slope.
-            left = pole[j] - x
-            if last:
-                step = left * f / (f - left * slope)
-            else:
-                right = pole[j + 1] - x
-                if origin == j:
-                    rest = slope - p / (left * left)
-                    step = _step(f - p / left - rest * right, p, rest * right * right, left, right, f)
-                else:
-                    rest = slope - q / (right * right)
-                    step = _step(f - q / right - rest * left, rest * left * left, q, left, right, f)
-            new = x + step
-            if not low < new < high or new == x:
-                new = 0.5 * (low + high)
-                if new == x or high - low <= EPS * max(abs(low), abs(high)):
-                    break
-            x = new
-        for i in range(k):
-            pole[i] -= x
-        w[j] = near + x
-
-
-@sums
-def _direction(zhat: Array, pole: Array, v: Array, k: int) -> None:
-    """zhat / pole, normalised."""
-    norm = 0.0
-    for i in range(k):
-        v[i] = zhat[i] / pole[i]
-        norm += v[i] * v[i]
-    norm = 1.0 / np.sqrt(norm)
-    for i in range(k):
-        v[i] *= norm
 
 
 @kernel
-def vectors(d: Array, z: Array, k: int, gap: Array, zhat: Array, V: Array) -> None:
-    """V[j] = the eigenvector of root j."""
-    for i in range(k):
-        zhat[i] = -gap[i, i]
-    for j in range(k):
-        pole, at = gap[j], d[j]
-        for i in range(j):
-            zhat[i] *= pole[i] / (d[i] - at)
-        for i in range(j + 1, k):
-            zhat[i] *= pole[i] / (d[i] - at)
+def vectors(d: Array, z: Array, k: int, near: Array, offset: Array, zhat: Array, V: Array) -> None:
+    """The eigenvector of root j is column j of V, which is kept as V[j // WIDTH, i, j % WIDTH]."""
+    rows = (k + 3) // 4 * 4
+    for i in range(rows):
+        zhat[i] = 1.0
+    for j in range(0, k - 1, 2):  # two at a time: divisions cost most
+        pole, at, x = d[j], near[j], offset[j]
+        pole2, at2, x2 = d[j + 1], near[j + 1], offset[j + 1]
+        for i in range(rows):
+            below = d[i] - pole if i != j else -1.0
+            below2 = d[i] - pole2 if i != j + 1 else -1.0
+            zhat[i] *= (((d[i] - at) - x) * ((d[i] - at2) - x2)) / (below * below2)
+    if k % 2 == 1:
+        pole, at, x = d[k - 1], near[k - 1], offset[k - 1]
+        for i in range(rows):
+            zhat[i] *= ((d[i] - at) - x) / (d[i] - pole if i != k - 1 else -1.0)
     for i in range(k):
         zhat[i] = np.sqrt(abs(zhat[i])) * (1.0 if z[i] > 0.0 else -1.0)
-    for j in range(k):
-        _direction(zhat, gap[j], V[j], k)
+    for first in range(0, k, WIDTH):
+        _columns(d, zhat, k, near[first:], offset[first:], min(WIDTH, k - first), V[first // WIDTH])
+
+
+@kernel
+def _columns(d: Array, zhat: Array, k: int, near: Array, offset: Array, lanes: int, V: Array) -> None:
+    """Up to WIDTH columns zhat / (d - w), normalised; the row after the last of V is for their lengths."""
+    lanes = (lanes + 3) // 4 * 4
+    norm = V[V.shape[0] - 1]
+    for m in range(lanes):
+        norm[m] = 0.0
+    for i in range(k):
+        pole, weight, v = d[i], zhat[i], V[i]
+        for m in range(lanes):
+            t = weight / ((pole - near[m]) - offset[m])
+            v[m] = t
+            norm[m] += t * t
+    for m in range(lanes):
+        norm[m] = 1.0 / np.sqrt(norm[m])
+    for i in range(k):
+        v = V[i]
+        for m in range(lanes):
+            v[m] *= norm[m]
