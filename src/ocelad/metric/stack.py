@@ -155,12 +155,16 @@ class StackedRice:
     # The four verbs
 
     def open(self, t: int) -> Opening:
-        from .kernels import block
-
         count = opening(self.base + t, self.base)
-        while not block.open_levels(count, self.where):
-            self._make_room(t)
-        self.meta[codes.CLOCK, 0] = t
+        if t == 0:  # without the compiler: a tracker that has learned nothing is made at once
+            self.E[1], self.F[1], self.S[1], self.scalars[1] = self.E[0], self.F[0], self.S[0], self.scalars[0]
+            self.meta[codes.RANK :, 1], self.meta[codes.CLOCK, 1] = self.meta[codes.RANK :, 0], 1
+        else:
+            from .kernels import block
+
+            while not block.open_levels(count, self.where):
+                self._make_room(t)
+            self.meta[codes.CLOCK, 0] = t
         return Opening(t, tuple(range(count)), tuple(float(length(level, self.base)) for level in range(count)))
 
     def losses(self, loss: PairLoss) -> Array:
