@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from ..learner import Array
 
@@ -34,7 +35,7 @@ class Scale(Protocol):
     @property
     def value(self) -> float: ...
 
-    def normalise(self, u: Array, /) -> tuple[Array, Scale]:
+    def normalise(self, u: Any, /) -> tuple[Any, Scale]:
         """The differences in units of length, each in the unit of its own time, and the scale after them."""
 
 
@@ -51,13 +52,13 @@ class RunningScale:
     count: int = 0
     first: tuple[float, ...] = ()
 
-    def normalise(self, u: Array) -> tuple[Array, RunningScale]:
+    def normalise(self, u: Any) -> tuple[Any, RunningScale]:
         scale, factors = self, []
         for norm in norms(u):
             scale = scale._after(norm)
             far = norm > LONGEST * scale.value
             factors.append(LONGEST / norm if far else 1.0 / scale.value)
-        return u * np.array(factors)[:, None], scale
+        return scaled(u, np.array(factors)), scale
 
     def _after(self, norm: float) -> RunningScale:
         if norm == 0.0:  # says nothing about the unit
@@ -76,7 +77,7 @@ class FixedScale:
 
     value: float
 
-    def normalise(self, u: Array) -> tuple[Array, FixedScale]:
+    def normalise(self, u: Any) -> tuple[Any, FixedScale]:
         longest = [norm / self.value for norm in norms(u)]
         row = int(np.argmax(longest)) if longest else 0
         if longest and longest[row] > LARGEST:
@@ -87,9 +88,16 @@ class FixedScale:
         return u / self.value, self
 
 
-def norms(u: Array) -> list[float]:
+def norms(u: Any) -> list[float]:
     """|u| row by row, safe from overflow and underflow of the squares."""
+    if sparse.issparse(u):
+        return [norms(u.data[None, a:b])[0] if b > a else 0.0 for a, b in zip(u.indptr, u.indptr[1:], strict=False)]
     largest = np.abs(u).max(axis=1)
     unit = np.where(largest > 0, largest, 1.0)
     # one product per row: a sum along an axis may round differently in a batch than in a single row
     return [size * math.sqrt(float(row @ row)) for size, row in zip(unit.tolist(), u / unit[:, None], strict=True)]
+
+
+def scaled(u: Any, factors: Array) -> Any:
+    """Each row times its factor."""
+    return sparse.diags_array(factors).tocsr() @ u if sparse.issparse(u) else u * factors[:, None]
