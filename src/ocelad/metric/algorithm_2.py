@@ -11,6 +11,7 @@ from . import validate
 from .comid import ComidOnIntervals, Descent
 from .divergences import Divergence
 from .estimate import Metric
+from .learning import Learners
 from .losses import MarginLoss
 from .regularizers import Regularizer
 from .scale import FixedScale, RunningScale, Scale
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from .tracker import MetricTracker
 
 
-def algorithm_2(options: MetricTracker, n: int, given: Metric | None) -> tuple[Ocelad[Metric], Rice[Metric]]:
-    """RICE of COMID learners on (M, mu) inside Algorithm 1, from ``origin`` or from a given metric; and the same
-    learners as black boxes, for losses that have no compiled form."""
+def algorithm_2(options: MetricTracker, n: int, given: Metric | None) -> Learners:
+    """RICE of COMID learners on (M, mu) inside Algorithm 1, from ``origin`` or from a given metric."""
     o = options
     check_part(o.loss, MarginLoss, "loss", "a margin loss such as Hinge(), with value(m) and slope(m)")
     check_part(o.regularizer, Regularizer, "regularizer", "a regularizer such as NuclearNorm(0.02)")
@@ -40,7 +40,7 @@ def algorithm_2(options: MetricTracker, n: int, given: Metric | None) -> tuple[O
     base = check_base(o.base)
     black_boxes = Rice(spawn, base, o.start)
     ensemble = rice(spawn, base, o.start, o.loss) if o.ensemble is None else o.ensemble(spawn)  # line 4
-    return Ocelad(ensemble, o.weights, o.order), black_boxes  # lines 6-8
+    return Learners(Ocelad(ensemble, o.weights, o.order), o.loss, black_boxes)  # lines 6-8
 
 
 def first_scale(options: MetricTracker) -> Scale:

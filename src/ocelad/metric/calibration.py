@@ -1,7 +1,7 @@
 """Which threshold on distances is best for labelled pairs.
 
-Thresholds that differ on these pairs are the distances themselves, and one below them all, which rejects everything:
-a pair is called similar iff its distance is at most the threshold. A rate of nothing, 0/0, is 0.
+A pair is called similar iff its distance is at most the threshold. Thresholds that differ on these pairs are the
+distances themselves, and one below them all, which rejects everything. A rate of nothing, 0/0, is 0.
 """
 
 from __future__ import annotations
@@ -56,5 +56,5 @@ def best_threshold(
     return float(thresholds[best])
 
 
-def _rate(part: Array, whole: Array) -> Array:
+def _rate(part: Any, whole: Any) -> Array:
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.0)

@@ -1,12 +1,13 @@
 """What may be handed in as points, pairs, triplets or quadruplets, and how it becomes points side by side.
 
 Formed tuples have shape (m, k, n); tuples of indicators (m, k) go through a preprocessor; k sparse matrices or
-DataFrames of shape (m, n) are the first, second, ... points of m tuples. The texts of the errors about dimensions are
-the ones that users of metric-learn know.
+DataFrames of shape (m, n) are the first, second, ... points of m tuples. The texts of the errors about dimensions
+are the ones that users of metric-learn know.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,7 @@ def preprocessor(given: Any) -> Callable[[Any], Any] | None:
     if any(hasattr(given, name) for name in ("__len__", "shape", "__array__")):
         return Rows(np.asarray(given))
     if given is None or callable(given):
-        return given  # type: ignore[no-any-return]
+        return given
     raise ValueError(
         f"Invalid type for the preprocessor: {type(given)}. You should provide either None, an array-like object, "
         "or a callable."
@@ -59,7 +60,9 @@ def points(X: Any, owner: str, form: Callable[[Any], Any] | None) -> Any:
     if array.ndim == 1 and form is not None:
         array, applied = _formed(form, array), True
     if array.ndim != 2:
-        raise _dimensions("2D array of formed points", "1D array of indicators or ", 1, array, owner, form, applied)
+        raise _dimensions(
+            "2D array of formed points", "1D array of indicators or ", 1, array, owner, form, applied
+        )
     return array
 
 
@@ -69,7 +72,9 @@ def tuples(given: Any, size: int, owner: str, form: Callable[[Any], Any] | None)
     if isinstance(given, (tuple, list)) and any(sparse.issparse(side) or is_frame(side) for side in given):
         return _sides(list(given), size, name, owner)
     if sparse.issparse(given):
-        raise ValueError(f"{name} of sparse points must be {size} sparse matrices, first points, second points, ...")
+        raise ValueError(
+            f"{name} of sparse points must be {size} sparse matrices, first points, second points, ..."
+        )
     array, applied = _array(given, name), False
     if array.ndim == 2 and form is not None:
         sides = [_formed(form, array[:, side]) for side in range(array.shape[1])]
@@ -77,7 +82,9 @@ def tuples(given: Any, size: int, owner: str, form: Callable[[Any], Any] | None)
             return _sides(sides, size, name, owner)
         array, applied = np.stack(sides, axis=1), True
     if array.ndim != 3:
-        raise _dimensions("3D array of formed tuples", "2D array of indicators or ", 2, array, owner, form, applied)
+        raise _dimensions(
+            "3D array of formed tuples", "2D array of indicators or ", 2, array, owner, form, applied
+        )
     if array.shape[1] != size:
         raise _size(size, array.shape[1], owner, array.shape, array)
     expected = f"an array of finite numbers of shape (m, {size}, n): m {name} of points with n features"
@@ -129,11 +136,12 @@ def check_names(estimator: Any, given: Any, known: bool) -> None:
     """Keep the names of the features, or compare with those kept, by scikit-learn's rules."""
     frames = [side for side in given if is_frame(side)] if isinstance(given, (tuple, list)) else []
     if not known and is_frame(estimator.preprocessor):
-        frames = [*frames, estimator.preprocessor]
-    for frame in frames[:1] if not known else ():
-        validate_data(estimator, frame, reset=True, skip_check_array=True)
-    for frame in frames:
-        validate_data(estimator, frame, reset=False, skip_check_array=True)
+        frames.append(estimator.preprocessor)
+    probe = copy.copy(estimator)  # so that frames that disagree leave no trace
+    for number, frame in enumerate(frames):
+        validate_data(probe, frame, reset=not known and number == 0, skip_check_array=True)
+    if hasattr(probe, "feature_names_in_"):
+        estimator.feature_names_in_ = probe.feature_names_in_
 
 
 def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:

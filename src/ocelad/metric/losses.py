@@ -126,9 +126,10 @@ class PairLoss:
 
 @dataclass(frozen=True, eq=False)
 class OrderLoss:
-    """What "the points of ``near`` are closer than those of ``far``" says about a metric: l(far'M far - near'M near).
+    """What "these two are closer than those two" says about a metric: l(far'M far - near'M near).
 
-    A triplet "a is closer to b than to c" has near = a - b and far = a - c. The threshold plays no part.
+    ``near`` and ``far`` are differences: a triplet "a is closer to b than to c" has near = a - b and far = a - c.
+    The threshold plays no part.
 
     >>> closer = OrderLoss(near=np.array([2.0, 0.0]), far=np.array([0.0, 1.0]), loss=Hinge())
     >>> closer(Metric(np.eye(2), 1.0))  # 1 + 4 - 1

@@ -1,6 +1,6 @@
 """A learned metric as an object of its own: a distance, a matrix, and an embedding in which it is Euclidean.
 
-    d(x, z) = |L (x - z)|,    M = L'L,    the rows of L ordered by how much they matter.
+d(x, z) = |L (x - z)|,    M = L'L,    the rows of L ordered by how much they matter.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from . import validate
 class Mahalanobis:
     """A metric that no longer changes, and a function of two points.
 
-    ``M`` belongs to differences measured in ``unit``, so that features of any size can be handled; ``rank``, if given,
-    keeps only so many of its directions.
+    ``M`` belongs to differences measured in ``unit``, so that features of any size can be handled; ``rank``, if
+    given, keeps only so many of its directions.
 
     >>> metric = Mahalanobis(np.diag([4.0, 9.0]))
     >>> metric([1, 0], [0, 0]), metric([0, 1], [0, 0], squared=True)

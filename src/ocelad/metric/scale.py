@@ -91,7 +91,9 @@ class FixedScale:
 def norms(u: Any) -> list[float]:
     """|u| row by row, safe from overflow and underflow of the squares."""
     if sparse.issparse(u):
-        return [norms(u.data[None, a:b])[0] if b > a else 0.0 for a, b in zip(u.indptr, u.indptr[1:], strict=False)]
+        return [
+            norms(u.data[None, a:b])[0] if b > a else 0.0 for a, b in zip(u.indptr, u.indptr[1:], strict=False)
+        ]
     largest = np.abs(u).max(axis=1)
     unit = np.where(largest > 0, largest, 1.0)
     # one product per row: a sum along an axis may round differently in a batch than in a single row

@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..ensemble import Rice
@@ -19,24 +17,31 @@ from ..ocelad import Ocelad, Order
 from ..weights import FixedShare, OceladWeights
 from . import calibration, inputs, validate
 from .algorithm_2 import algorithm_2, first_scale
-from .black_boxes import take_apart
 from .divergences import Divergence, Frobenius
 from .estimate import Metric
-from .losses import Hinge, MarginLoss, OrderLoss, PairLoss, Weighted
+from .given import Given
+from .learning import Comparisons, Learners, Orders, Pairs
+from .levels import LevelVocabulary
+from .losses import Hinge, MarginLoss
 from .mahalanobis import Mahalanobis
 from .notice import Announced
 from .regularizers import NuclearNorm, Regularizer
 from .scale import Scale
-from .stack import StackedRice
 from .vocabulary import MetricVocabulary, ThresholdVocabulary
 
-LEVEL = np.dtype([("length", np.float64), ("weight", np.float64), ("loss", np.float64)])
+LEARNED = (
+    "_ocelad",
+    "_black_boxes",
+    "_loss",
+    "_scale",
+    "_threshold",
+    "_given",
+    "n_features_in_",
+    "feature_names_in_",
+)
 
 
-LEARNED = ("_ocelad", "_black_boxes", "_loss", "_scale", "_threshold", "_given", "n_features_in_", "feature_names_in_")
-
-
-class MetricTracker(ThresholdVocabulary, MetricVocabulary, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Track a Mahalanobis metric and its threshold from a stream of comparisons, while both change.
 
     The defaults are the ones recommended here; ``MetricTracker.paper()`` has the paper's. Options are read at the
@@ -96,7 +101,7 @@ class MetricTracker(ThresholdVocabulary, MetricVocabulary, ClassifierMixin, Base
     _black_boxes: Rice[Metric]
     _scale: Scale
     _loss: MarginLoss
-    _given: tuple[Any, float | None]
+    _given: Given | None = None
 
     def __init__(
         self,
@@ -152,7 +157,7 @@ class MetricTracker(ThresholdVocabulary, MetricVocabulary, ClassifierMixin, Base
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_ocelad" in self.__dict__ or "_given" in self.__dict__
+        return "_ocelad" in self.__dict__ or self._given is not None
 
     # Learning
 
@@ -169,21 +174,18 @@ class MetricTracker(ThresholdVocabulary, MetricVocabulary, ClassifierMixin, Base
         y
             Of shape (m,), +1 for similar and -1 for different.
         sample_weight
-            Of shape (m,): a comparison's loss is multiplied by its weight. Weight 0 is as if it had not been given:
-            neither the learners nor the clock move. Other weights than 0 and 1 leave the compiled kernels.
+            Of shape (m,): a comparison's loss is multiplied by its weight. One of weight 0 is as if not given:
+            neither the learners nor the clock move. Weights other than 0 and 1 leave the compiled kernels.
         classes
             Accepted, as scikit-learn's classifiers do: [-1, 1].
         """
         u = inputs.differences(pairs, type(self).__name__, self._first_form())
-        labels = validate.labels(y, u.shape[0])
-        weight = None
+        comparisons = Pairs(u, validate.labels(y, u.shape[0]))
         if classes is not None:
             validate.classes(classes)
         if sample_weight is not None:
-            weight = validate.weights(sample_weight, u.shape[0])
-            u, labels, weight = u[weight > 0], labels[weight > 0], weight[weight > 0]
-            weight = None if (weight == 1).all() else weight
-        return self._take(u, partial(self._learn_pairs, y=labels, weight=weight), named=pairs)
+            comparisons = comparisons.weighted(validate.weights(sample_weight, u.shape[0]))
+        return self._take(comparisons, named=pairs)
 
     def fit(self, pairs: Any, y: ArrayLike, calibration_params: dict[str, Any] | None = None) -> Self:
         """Forget everything, learn these comparisons in order, and calibrate the threshold on them.
@@ -204,7 +206,7 @@ class MetricTracker(ThresholdVocabulary, MetricVocabulary, ClassifierMixin, Base
         labels = validate.strict_labels(y, u.shape[0])
         if not u.shape[0]:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: pairs is empty")
-        new._take(u, partial(new._learn_pairs, y=labels, weight=None), named=pairs)
+        new._take(Pairs(u, labels), named=pairs)
         distances = new.get_metric().distance(u)
         new._threshold = calibration.best_threshold(distances, labels, **(calibration_params or {}))
         for name in LEARNED:
@@ -219,69 +221,53 @@ class MetricTracker(ThresholdVocabulary, MetricVocabulary, ClassifierMixin, Base
         """
         a, b, c = inputs.tuples(triplets, 3, type(self).__name__, self._first_form())
         near, far = inputs.difference(a, b, "triplets"), inputs.difference(a, c, "triplets")
-        return self._take(_joined(near, far), self._learn_orders, named=triplets)
+        return self._take(Orders(near, far), named=triplets)
 
     def partial_fit_quadruplets(self, quadruplets: Any) -> Self:
         """Learn from quadruplets (a, b, c, d) of shape (m, 4, n), "a is closer to b than c is to d"."""
         a, b, c, d = inputs.tuples(quadruplets, 4, type(self).__name__, self._first_form())
         near, far = inputs.difference(a, b, "quadruplets"), inputs.difference(c, d, "quadruplets")
-        return self._take(_joined(near, far), self._learn_orders, named=quadruplets)
+        return self._take(Orders(near, far), named=quadruplets)
 
     def _first_form(self) -> Any:
-        return self.__dict__["preprocessor_"] if "_ocelad" in self.__dict__ else inputs.preprocessor(self.preprocessor)
+        return (
+            self.__dict__["preprocessor_"]
+            if "_ocelad" in self.__dict__
+            else inputs.preprocessor(self.preprocessor)
+        )
 
-    def _take(self, rows: Any, learn: Callable[[Ocelad[Metric], Any], None], named: Any) -> Self:
-        """Learn rows of differences, one or two in each, by ``learn``."""
-        known = "_ocelad" in self.__dict__
-        n = rows.shape[1] // (2 if learn == self._learn_orders else 1)
+    def _take(self, comparisons: Comparisons, named: Any) -> Self:
+        rows, known = comparisons.rows, "_ocelad" in self.__dict__
+        n = rows.shape[1] // comparisons.parts
         if known and n != self.n_features_in_:
             raise ValueError(f"pairs must have {self.n_features_in_} features, as before, got {n}")
+        validate.n_components(self.n_components, n)
         scale = self._scale if "_scale" in self.__dict__ else first_scale(self)
         normalised, scale_after = scale.normalise(rows)
-        validate.n_components(self.n_components, n)
-        if not known:
-            unit = scale.normalise(rows[:1])[1].value
-            ocelad, black_boxes = algorithm_2(self, n, self._given_metric(n, unit))
-            form = inputs.preprocessor(self.preprocessor)
+        if known:
+            learners = Learners(self._ocelad, self._loss, self._black_boxes)
         else:
-            ocelad = self._ocelad
-        if type(named) is not np.ndarray:
-            inputs.check_names(self, named, known)
+            start = self._given.start(n, scale.normalise(rows[:1])[1].value) if self._given is not None else None
+            learners, form = algorithm_2(self, n, start), inputs.preprocessor(self.preprocessor)
         if not rows.shape[0]:
             return self
+        if not known or type(named) is not np.ndarray:
+            inputs.check_names(self, named, known)
 
         if not known:
-            self._ocelad, self._black_boxes, self._loss = ocelad, black_boxes, self.loss
+            self._ocelad, self._loss, self._black_boxes = learners.ocelad, learners.loss, learners.black_boxes
             self.n_features_in_, self.preprocessor_ = n, form
-            self.__dict__.pop("_given", None)
-        self.__dict__.pop("_threshold", None)
+        self._given = self._threshold = None
+        ocelad = learners.ocelad
         before = ocelad.t
         try:
             self._scale = scale_after
             with Announced():
-                learn(ocelad, normalised)
+                comparisons.teach(learners, normalised)
         except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
             self._scale = scale.normalise(rows[: ocelad.t - before])[1]
             raise
         return self
-
-    def _learn_pairs(self, ocelad: Ocelad[Metric], rows: Any, y: Array, weight: Array | None) -> None:
-        if weight is not None:
-            take_apart(ocelad, self._black_boxes)
-        for part, u in inputs.dense_blocks(rows):
-            stack = ocelad.ensemble
-            if isinstance(stack, StackedRice) and stack.compiles(ocelad):
-                stack.run(ocelad, u, y[part])
-                continue
-            for k, difference in enumerate(u, part.start):
-                loss = self._loss if weight is None else Weighted(self._loss, float(weight[k]))
-                ocelad.update(PairLoss(difference, int(y[k]), loss))
-
-    def _learn_orders(self, ocelad: Ocelad[Metric], rows: Any) -> None:
-        take_apart(ocelad, self._black_boxes)
-        for _, u in inputs.dense_blocks(rows):
-            for near, far in np.sqrt(2.0) * u.reshape(len(u), 2, -1):
-                ocelad.update(OrderLoss(near, far, self._loss))
 
     # What has been learned
 
@@ -290,8 +276,8 @@ class MetricTracker(ThresholdVocabulary, MetricVocabulary, ClassifierMixin, Base
         if "_ocelad" in self.__dict__:
             M, rank = self._ocelad.estimate.M, self.n_components
             return Mahalanobis(M, self._scale.value, rank if rank is None else validate.n_components(rank, len(M)))
-        if "_given" in self.__dict__:
-            return Mahalanobis.embedding(self._given[0], self.n_components)
+        if self._given is not None:
+            return self._given.view(self.n_components)
         raise self._not_fitted()
 
     @property
@@ -302,25 +288,16 @@ class MetricTracker(ThresholdVocabulary, MetricVocabulary, ClassifierMixin, Base
         return self.get_metric().components
 
     @components_.setter
-    def components_(self, L: ArrayLike) -> None:
-        known = "_ocelad" in self.__dict__
-        mu = self._ocelad.estimate.mu if known else self._given[1] if "_given" in self.__dict__ else None
+    def components_(self, L: Any) -> None:
+        known, given = "_ocelad" in self.__dict__, self._given
+        mu = self.mu_ if known else None if given is None else given.mu
         if known:  # else it is checked when it is used first, against the data
             L = validate.components(L)
         self._check_preprocessor()
         forget = LEARNED if known and L.shape[1] != self.n_features_in_ else ("_ocelad", "_black_boxes", "_loss")
         for name in forget:
             self.__dict__.pop(name, None)
-        self._given = (L, mu)
-
-    def _given_metric(self, n: int, unit: float) -> Metric | None:
-        """The metric that was set, for differences in this unit."""
-        if "_given" not in self.__dict__:
-            return None
-        M, mu = self.get_metric().M, self._given[1]
-        if len(M) != n:
-            raise ValueError(f"pairs must have {len(M)} features, as components_ has, got {n}")
-        return Metric(M * unit * unit, 1.0 if mu is None else mu)
+        self._given = Given(L, mu)
 
     def _fitted(self) -> Ocelad[Metric]:
         if "_ocelad" not in self.__dict__:
@@ -328,40 +305,4 @@ class MetricTracker(ThresholdVocabulary, MetricVocabulary, ClassifierMixin, Base
         return self._ocelad
 
     def _tracked_threshold(self) -> float | None:
-        if "_given" in self.__dict__:
-            return None if self._given[1] is None else math.sqrt(self._given[1])
-        return math.sqrt(self.mu_)
-
-    @property
-    def mu_(self) -> float:
-        """The tracked threshold on squared distances."""
-        return max(1.0, self._fitted().estimate.mu)  # an average of numbers >= 1, but for rounding
-
-    @property
-    def level_metrics_(self) -> list[Metric]:
-        """What each level believes by itself, M in the units of the features."""
-        ocelad, unit = self._fitted(), self._scale.value
-        alone = [ocelad.ensemble.mix(p) for p in np.eye(len(ocelad.lengths))]
-        return [Metric(metric.M / unit / unit, metric.mu) for metric in alone]
-
-    @property
-    def scale_(self) -> float:
-        """The present unit of length."""
-        self._fitted()
-        return self._scale.value
-
-    @property
-    def levels_(self) -> np.ndarray[Any, np.dtype[np.void]]:
-        """Which time-scale is in charge: ``length`` of memory (inf for a learner that never restarts), normalised
-        ``weight`` and latest ``loss`` of each level."""
-        ocelad = self._fitted()
-        levels = np.zeros(len(ocelad.lengths), dtype=LEVEL)
-        levels["length"], levels["weight"], levels["loss"] = ocelad.lengths, ocelad.probabilities, ocelad.losses
-        levels.setflags(write=False)
-        return levels
-
-
-def _joined(near: Any, far: Any) -> Any:
-    """Two differences side by side, so that both are measured in one unit: that of their root mean square."""
-    both = sparse.hstack([near, far]).tocsr() if sparse.issparse(near) else np.hstack([near, far])
-    return both / np.sqrt(2.0)
+        return math.sqrt(self.mu_) if self._given is None else self._given.threshold

@@ -59,7 +59,8 @@ def strict_labels(y: Any, m: int) -> Array:
         raise ValueError(f"y must be an array of shape ({m},), one label per pair, got shape {array.shape}")
     if not (np.abs(array) == 1).all():
         raise ValueError(
-            "When training on pairs, the labels (y) should contain only values in [-1, 1]. Found an incorrect value."
+            "When training on pairs, the labels (y) should contain only values in [-1, 1]. "
+            "Found an incorrect value."
         )
     return array
 

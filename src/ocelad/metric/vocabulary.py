@@ -1,7 +1,7 @@
 """What anyone may ask of a learned metric, in metric-learn's words.
 
-Two mixins, as scikit-learn has them: the first needs ``get_metric()`` of a learner, the second ``_tracked_threshold()``
-too. Nothing here changes what has been learned.
+Two mixins, as scikit-learn has them: the first needs ``get_metric()`` of a learner, the second also
+``_tracked_threshold()``. Nothing here changes what has been learned.
 """
 
 from __future__ import annotations
@@ -33,6 +33,15 @@ class MetricVocabulary:
 
     def _check_preprocessor(self) -> None:
         self.preprocessor_ = inputs.preprocessor(self.preprocessor)
+
+    def _prepare_inputs(self, X: Any, y: Any = None, type_of_inputs: str = "classic") -> Any:
+        """Formed points or pairs, checked: for subclasses in metric-learn's manner, which call it in their fit."""
+        self._check_preprocessor()
+        if type_of_inputs == "classic":
+            rows = inputs.points(X, type(self).__name__, self.preprocessor_)
+            return rows if y is None else (rows, np.asarray(y))
+        pairs = np.stack(inputs.tuples(X, 2, type(self).__name__, self.preprocessor_), axis=1)
+        return pairs if y is None else (pairs, validate.strict_labels(y, len(pairs)))
 
     def _form(self) -> Any:
         """The preprocessor in use."""
@@ -67,7 +76,7 @@ class MetricVocabulary:
         return self.pair_distance(pairs)
 
     def transform(self, X: ArrayLike) -> Array:
-        """Coordinates ``X @ components_.T`` in which the learned distance is Euclidean, the most important first."""
+        """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
         rows = inputs.points(X, type(self).__name__, self._form())
         metric = self.get_metric()
         if inputs.is_frame(X) or hasattr(self, "feature_names_in_"):
@@ -97,8 +106,8 @@ class ThresholdVocabulary:
 
     @property
     def threshold_(self) -> float:
-        """The largest distance of similar points: the one that was set or calibrated since the latest comparison was
-        learned, else the tracked one, sqrt(mu)."""
+        """The largest distance of similar points: the one that was set or calibrated since the latest comparison,
+        else the tracked one, sqrt(mu)."""
         threshold = self._tracked_threshold() if self._threshold is None else self._threshold
         if threshold is None:
             raise AttributeError(
@@ -121,9 +130,9 @@ class ThresholdVocabulary:
     def predict_proba(self) -> Any:
         """``predict_proba(pairs)``: the probabilities of "different" and "similar", of shape (m, 2).
 
-        The second is 1 / (1 + exp(-(threshold^2 - d^2))): the logistic function of the margin, which is one half at
-        the threshold. It is the model that `Logistic` fits; with other losses it is a monotone score between 0 and 1.
-        It exists once something has been learned.
+        The second is 1 / (1 + exp(-(threshold^2 - d^2))): the logistic function of the margin, which is one half
+        at the threshold. It is the model that `Logistic` fits; with other losses it is a monotone score between 0
+        and 1. It exists once something has been learned.
         """
         self._form()
         return self._probabilities
@@ -164,8 +173,8 @@ class ThresholdVocabulary:
         pairs_valid, y_valid
             Labelled pairs, better not the ones that were learned from.
         strategy
-            ``"accuracy"``; ``"f_beta"``, with ``beta``; ``"max_tpr"`` or ``"max_tnr"``, the highest rate of similar
-            (different) pairs found such that the rate of different (similar) ones found is at least ``min_rate``.
+            ``"accuracy"``; ``"f_beta"``, with ``beta``; ``"max_tpr"`` (or ``"max_tnr"``), the highest rate of
+            similar (different) pairs found such that the other rate is at least ``min_rate``.
         """
         self._form()
         calibration.check(strategy, min_rate, beta)
