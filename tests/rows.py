@@ -1,4 +1,4 @@
-"""A front end that turns rows of two points side by side into pairs, so that all of scikit-learn's checks apply."""
+"""A front end that turns rows of two points side by side into pairs, for all of scikit-learn's checks."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin

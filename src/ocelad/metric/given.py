@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ class Given:
     mu: float | None
 
     def view(self, rank: int | None = None) -> Mahalanobis:
-        return Mahalanobis.embedding(self.components, rank)
+        return Mahalanobis.embedding(self.components, rank, self.mu)
 
     def start(self, n: int, unit: float) -> Metric:
         """The metric of differences in this unit, to start from."""
@@ -26,7 +25,3 @@ class Given:
         if len(M) != n:
             raise ValueError(f"pairs must have {len(M)} features, as components_ has, got {n}")
         return Metric(M * unit * unit, 1.0 if self.mu is None else self.mu)
-
-    @property
-    def threshold(self) -> float | None:
-        return None if self.mu is None else math.sqrt(self.mu)

@@ -8,6 +8,7 @@ are the ones that users of metric-learn know.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -100,7 +101,9 @@ def differences(given: Any, owner: str, form: Callable[[Any], Any] | None) -> An
     if type(given) is np.ndarray and given.dtype == np.float64 and given.ndim == 3 and given.shape[1] == 2:
         with np.errstate(over="ignore", invalid="ignore"):
             u = given[:, 0] - given[:, 1]
-        if u.shape[1] and np.isfinite(u).all():
+            flat = u.ravel()
+            finite = math.isfinite(flat.dot(flat)) or np.isfinite(u).all()
+        if finite and u.shape[1]:
             return u
     x, z = tuples(given, 2, owner, form)
     return difference(x, z, "pairs")
@@ -154,9 +157,9 @@ def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
     checked = []
     for side in sides:
         if sparse.issparse(side):
-            rows = side.tocsr().astype(np.float64, copy=True)
-            rows.data = validate.real(side.tocsr().data, name, expected).copy()
-            checked.append(rows)
+            rows = side.tocsr()
+            validate.real(rows.data, name, expected)
+            checked.append(rows.astype(np.float64))
         else:
             checked.append(validate.real(side, name, expected))
     return checked

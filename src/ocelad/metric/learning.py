@@ -18,7 +18,7 @@ from .losses import MarginLoss, OrderLoss, PairLoss, Weighted
 from .stack import StackedRice
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Learners:
     """Algorithm 2 at work: the ensemble, the margin loss, and what its stack is when taken apart."""
 
@@ -51,7 +51,7 @@ class Comparisons(Protocol):
     def teach(self, learners: Learners, rows: Any, /) -> None: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Pairs:
     """Similar or different: u = x - z and y."""
 

@@ -21,7 +21,7 @@ class Mahalanobis:
     """A metric that no longer changes, and a function of two points.
 
     ``M`` belongs to differences measured in ``unit``, so that features of any size can be handled; ``rank``, if
-    given, keeps only so many of its directions.
+    given, keeps only so many of its directions; ``mu`` is the threshold on squared distances, where there is one.
 
     >>> metric = Mahalanobis(np.diag([4.0, 9.0]))
     >>> metric([1, 0], [0, 0]), metric([0, 1], [0, 0], squared=True)
@@ -34,17 +34,18 @@ class Mahalanobis:
     M: Array
     unit: float = 1.0
     rank: int | None = None
+    mu: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "M", snapshot(self.M))
 
     @classmethod
-    def embedding(cls, components: Any, rank: int | None = None) -> Mahalanobis:
+    def embedding(cls, components: Any, rank: int | None = None, mu: float | None = None) -> Mahalanobis:
         """The metric of a given linear map."""
         L = snapshot(validate.components(components))
         if rank is not None and rank < len(L):
-            return cls(L.T @ L, 1.0, rank)
-        metric = cls(L.T @ L)
+            return cls(L.T @ L, 1.0, rank, mu)
+        metric = cls(L.T @ L, mu=mu)
         metric.__dict__["_factor"] = L  # as it was given, and not another one of the same metric
         return metric
 

@@ -33,9 +33,9 @@ def partners(
     >>> rng = np.random.RandomState(0)
     >>> [indices.tolist() for indices in partners([7, 7, 8, 8], 2, "consecutive", memory=9, count=1, rng=rng)]
     [[2, 3], [1, 2]]
-    >>> new, old = partners([7, 7, 8, 8], 3, "balanced", memory=9, count=2, rng=rng, number=3)
+    >>> new, old = partners([7, 7, 8, 8], 3, "balanced", memory=9, count=2, rng=rng)
     >>> [(7, 7, 8, 8)[k] for k in old]
-    [8, 7]
+    [7, 8]
     """
     labels = np.asarray(y)
     new, old = [], []
@@ -48,7 +48,7 @@ def partners(
         else:
             same = labels[recent] == labels[k]
             chosen = []
-            for turn in range(number + k - seen, number + k - seen + count):
+            for turn in (count * (number + k - seen) + j for j in range(count)):
                 wanted = recent[same if turn % 2 else ~same]
                 wanted = wanted if len(wanted) else recent
                 chosen.append(int(wanted[rng.randint(len(wanted))]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,22 +54,18 @@ class RunningScale:
     first: tuple[float, ...] = ()
 
     def normalise(self, u: Any) -> tuple[Any, RunningScale]:
-        scale, factors = self, []
+        value, count, first, factors = self.value, self.count, self.first, []
         for norm in norms(u):
-            scale = scale._after(norm)
-            far = norm > LONGEST * scale.value
-            factors.append(LONGEST / norm if far else 1.0 / scale.value)
-        return scaled(u, np.array(factors)), scale
-
-    def _after(self, norm: float) -> RunningScale:
-        if norm == 0.0:  # says nothing about the unit
-            return self
-        count = self.count + 1
-        if count <= FIRST:
-            first = (*self.first, norm)
-            return RunningScale(sorted(first)[count // 2], count, first)
-        ratio = min(norm / self.value, LONGEST)
-        return RunningScale(self.value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), count)
+            if norm > 0.0:  # else it says nothing about the unit
+                count += 1
+                if count <= FIRST:
+                    first = (*first, norm)
+                    value = sorted(first)[count // 2]
+                else:
+                    ratio = min(norm / value, LONGEST)
+                    value, first = value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), ()
+            factors.append(LONGEST / norm if norm > LONGEST * value else 1.0 / value)
+        return scaled(u, np.array(factors)), RunningScale(value, count, first)
 
 
 @dataclass(frozen=True)
@@ -90,14 +87,14 @@ class FixedScale:
 
 def norms(u: Any) -> list[float]:
     """|u| row by row, safe from overflow and underflow of the squares."""
-    if sparse.issparse(u):
-        return [
-            norms(u.data[None, a:b])[0] if b > a else 0.0 for a, b in zip(u.indptr, u.indptr[1:], strict=False)
-        ]
-    largest = np.abs(u).max(axis=1)
-    unit = np.where(largest > 0, largest, 1.0)
+    rows = [u.data[a:b] for a, b in pairwise(u.indptr.tolist())] if sparse.issparse(u) else u
     # one product per row: a sum along an axis may round differently in a batch than in a single row
-    return [size * math.sqrt(float(row @ row)) for size, row in zip(unit.tolist(), u / unit[:, None], strict=True)]
+    return [math.sqrt(s) if 1e-200 < (s := float(row.dot(row))) < 1e200 else _careful_norm(row) for row in rows]
+
+
+def _careful_norm(row: Array) -> float:
+    size = float(np.abs(row).max(initial=0.0))
+    return size * math.sqrt(float(np.square(row / size).sum())) if size > 0 else 0.0
 
 
 def scaled(u: Any, factors: Array) -> Any:

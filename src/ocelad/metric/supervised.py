@@ -37,7 +37,7 @@ class SupervisedMetricTracker(
         The `MetricTracker` to learn with, of which a copy is made; None for the recommended one.
     strategy
         With which recent points: ``"balanced"`` between the same class and others, ``"random"``, or
-        ``"consecutive"``.
+        ``"consecutive"``, the points just before, for streams whose order does not tell the class.
     memory
         How many recent points are kept.
     pairs_per_point
@@ -51,11 +51,12 @@ class SupervisedMetricTracker(
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import cross_val_score
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.pipeline import make_pipeline
-    >>> X, y = load_wine(return_X_y=True)
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X = np.hstack([X, np.random.default_rng(0).normal(size=(150, 10))])  # most features say nothing
     >>> nearest = make_pipeline(SupervisedMetricTracker(random_state=0), KNeighborsClassifier())
     >>> bool(cross_val_score(nearest, X, y).mean() > cross_val_score(KNeighborsClassifier(), X, y).mean())
     True

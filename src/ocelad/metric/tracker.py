@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
@@ -30,14 +29,8 @@ from .scale import Scale
 from .vocabulary import MetricVocabulary, ThresholdVocabulary
 
 LEARNED = (
-    "_ocelad",
-    "_black_boxes",
-    "_loss",
-    "_scale",
-    "_threshold",
-    "_given",
-    "n_features_in_",
-    "feature_names_in_",
+    *("_ocelad", "_black_boxes", "_loss", "_scale", "_threshold", "_given"),
+    *("n_features_in_", "feature_names_in_"),
 )
 
 
@@ -217,7 +210,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     def partial_fit_triplets(self, triplets: Any) -> Self:
         """Learn from triplets (a, b, c) of shape (m, 3, n), "a is closer to b than to c", one time step each.
 
-        They go to the same learners as pairs do, and may alternate with them; the threshold is not touched.
+        They go to the same learners as pairs do and may alternate with them; the tracked threshold stays as it is.
         """
         a, b, c = inputs.tuples(triplets, 3, type(self).__name__, self._first_form())
         near, far = inputs.difference(a, b, "triplets"), inputs.difference(a, c, "triplets")
@@ -230,11 +223,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         return self._take(Orders(near, far), named=quadruplets)
 
     def _first_form(self) -> Any:
-        return (
-            self.__dict__["preprocessor_"]
-            if "_ocelad" in self.__dict__
-            else inputs.preprocessor(self.preprocessor)
-        )
+        return self.preprocessor_ if "_ocelad" in self.__dict__ else inputs.preprocessor(self.preprocessor)
 
     def _take(self, comparisons: Comparisons, named: Any) -> Self:
         rows, known = comparisons.rows, "_ocelad" in self.__dict__
@@ -274,8 +263,9 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     def get_metric(self) -> Mahalanobis:
         """The metric as it is now, as a function of two points (and ``squared=False``) that will not change."""
         if "_ocelad" in self.__dict__:
-            M, rank = self._ocelad.estimate.M, self.n_components
-            return Mahalanobis(M, self._scale.value, rank if rank is None else validate.n_components(rank, len(M)))
+            now = self._ocelad.estimate
+            rank = validate.n_components(self.n_components, self.n_features_in_)
+            return Mahalanobis(now.M, self._scale.value, rank, max(1.0, now.mu))
         if self._given is not None:
             return self._given.view(self.n_components)
         raise self._not_fitted()
@@ -289,20 +279,18 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
 
     @components_.setter
     def components_(self, L: Any) -> None:
-        known, given = "_ocelad" in self.__dict__, self._given
-        mu = self.mu_ if known else None if given is None else given.mu
-        if known:  # else it is checked when it is used first, against the data
+        mu = self._given.mu if self._given is not None else self.mu_ if "_ocelad" in self.__dict__ else None
+        forget: tuple[str, ...] = ("_ocelad", "_black_boxes", "_loss")
+        if "_ocelad" in self.__dict__:  # else it is checked when it is used first, against the data
             L = validate.components(L)
+            if L.shape[1] != self.n_features_in_:
+                mu, forget = None, LEARNED
         self._check_preprocessor()
-        forget = LEARNED if known and L.shape[1] != self.n_features_in_ else ("_ocelad", "_black_boxes", "_loss")
         for name in forget:
             self.__dict__.pop(name, None)
-        self._given = Given(L, mu)
+        self._given = Given(copy.deepcopy(L), mu)
 
     def _fitted(self) -> Ocelad[Metric]:
         if "_ocelad" not in self.__dict__:
             raise self._not_fitted()
         return self._ocelad
-
-    def _tracked_threshold(self) -> float | None:
-        return math.sqrt(self.mu_) if self._given is None else self._given.threshold

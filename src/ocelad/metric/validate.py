@@ -10,6 +10,8 @@ from scipy import sparse
 
 from ..learner import Array, is_number
 
+SIGNS = frozenset((-1, 1))
+
 
 def real(value: Any, name: str, expected: str) -> Array:
     """An array of finite floats."""
@@ -37,6 +39,8 @@ def same_width(rows: Any, n_features: int, name: str) -> Any:
 
 def labels(y: Any, m: int) -> Array:
     """One of +1 (similar) and -1 (different) for every pair; 0 in place of -1 is let pass with a warning."""
+    if type(y) is np.ndarray and y.shape == (m,) and y.dtype.kind in "fiu" and SIGNS.issuperset(y.tolist()):
+        return y.astype(np.float64, copy=False)  # the usual case first, and lean
     expected = f"an array of shape ({m},), one label +1 (similar) or -1 (different) per pair"
     array = real(y, "y", expected)
     if array.shape != (m,):

@@ -1,11 +1,12 @@
 """What anyone may ask of a learned metric, in metric-learn's words.
 
-Two mixins, as scikit-learn has them: the first needs ``get_metric()`` of a learner, the second also
-``_tracked_threshold()``. Nothing here changes what has been learned.
+Two mixins, as scikit-learn has them, which need nothing but ``get_metric()`` of a learner. Nothing here changes
+what has been learned.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +58,13 @@ class MetricVocabulary:
 
     def pair_distance(self, pairs: ArrayLike) -> Array:
         """The learned distance of each pair (not squared)."""
+        return self._measured(pairs)[0]
+
+    def _measured(self, pairs: Any) -> tuple[Array, Mahalanobis]:
+        """Distances, and the metric they were measured with."""
         u = inputs.differences(pairs, type(self).__name__, self._form())
         metric = self.get_metric()
-        return metric.distance(validate.same_width(u, len(metric.M), "pairs"))
+        return metric.distance(validate.same_width(u, len(metric.M), "pairs")), metric
 
     def pair_score(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
@@ -102,19 +107,23 @@ class ThresholdVocabulary:
 
         def _form(self) -> Any: ...
 
-        def _tracked_threshold(self) -> float | None: ...
+        def _measured(self, pairs: Any) -> tuple[Array, Mahalanobis]: ...
+
+        def get_metric(self) -> Mahalanobis: ...
 
     @property
     def threshold_(self) -> float:
         """The largest distance of similar points: the one that was set or calibrated since the latest comparison,
         else the tracked one, sqrt(mu)."""
-        threshold = self._tracked_threshold() if self._threshold is None else self._threshold
-        if threshold is None:
-            raise AttributeError(
-                "A threshold for this estimator has not been set, call its set_threshold or calibrate_threshold "
-                "method."
-            )
-        return threshold
+        return _tracked(self.get_metric()) if self._threshold is None else self._threshold
+
+    def _judged(self, pairs: ArrayLike) -> tuple[Array, float]:
+        """Distances and threshold, from one look at the metric."""
+        self._form()
+        if self._threshold is not None:
+            return -self.decision_function(pairs), self._threshold
+        distances, metric = self._measured(pairs)
+        return distances, _tracked(metric)
 
     def decision_function(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
@@ -122,9 +131,8 @@ class ThresholdVocabulary:
 
     def predict(self, pairs: ArrayLike) -> NDArray[np.int64]:
         """+1 for pairs that are similar now, -1 for the others."""
-        self._form()
-        threshold = self.threshold_
-        return np.where(-self.decision_function(pairs) <= threshold, 1, -1)
+        d, threshold = self._judged(pairs)
+        return np.where(d <= threshold, 1, -1)
 
     @property
     def predict_proba(self) -> Any:
@@ -138,7 +146,7 @@ class ThresholdVocabulary:
         return self._probabilities
 
     def _probabilities(self, pairs: ArrayLike) -> Array:
-        threshold, d = self.threshold_, -self.decision_function(pairs)
+        d, threshold = self._judged(pairs)
         with np.errstate(over="ignore"):
             margin = threshold * abs(threshold) - d * d
         return np.stack([expit(-margin), expit(margin)], axis=1)
@@ -184,3 +192,12 @@ class ThresholdVocabulary:
         y = validate.strict_labels(y_valid, len(distances))
         self._threshold = calibration.best_threshold(distances, y, strategy, min_rate, beta)
         return self
+
+
+def _tracked(metric: Mahalanobis) -> float:
+    if metric.mu is None:
+        raise AttributeError(
+            "A threshold for this estimator has not been set, "
+            "call its set_threshold or calibrate_threshold method."
+        )
+    return math.sqrt(metric.mu)
