@@ -89,7 +89,11 @@ def norms(u: Any) -> list[float]:
     """|u| row by row, safe from overflow and underflow of the squares."""
     rows = [u.data[a:b] for a, b in pairwise(u.indptr.tolist())] if sparse.issparse(u) else u
     # one product per row: a sum along an axis may round differently in a batch than in a single row
-    return [math.sqrt(s) if 1e-200 < (s := float(row.dot(row))) < 1e200 else _careful_norm(row) for row in rows]
+    with np.errstate(over="ignore", under="ignore"):
+        squares = [float(row.dot(row)) for row in rows]
+    return [
+        math.sqrt(s) if 1e-200 < s < 1e200 else _careful_norm(row) for s, row in zip(squares, rows, strict=True)
+    ]
 
 
 def _careful_norm(row: Array) -> float:
