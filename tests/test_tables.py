@@ -103,6 +103,7 @@ def fixture_frame(request):
     return lambda array, names: library.DataFrame({name: array[:, k] for k, name in enumerate(names)})
 
 
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
 def test_names_of_features_are_kept(frame):
     rng = np.random.default_rng(7)
     X, rows, y = rng.normal(size=(30, 3)), rng.integers(30, size=(50, 2)), rng.choice([-1, 1], size=50)
@@ -126,6 +127,7 @@ def test_names_of_features_are_kept(frame):
     assert not hasattr(new, "feature_names_in_")
 
 
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
 def test_labelled_tables(frame):
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(40, 3)), rng.choice(["red", "green"], size=40)

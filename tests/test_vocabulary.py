@@ -46,6 +46,7 @@ def test_the_words_agree(tracker):
 def test_probabilities_are_logistic_in_the_margin(tracker):
     d = tracker.pair_distance(LATER)
     p = tracker.predict_proba(LATER)
+    assert tracker.predict_proba.__name__ == "predict_proba"  # by which scorers know it
     np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(d**2 - tracker.mu_)), rtol=1e-12)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_array_equal(tracker.predict(LATER), np.where(p[:, 1] >= 0.5, 1, -1))

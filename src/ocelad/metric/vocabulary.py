@@ -143,13 +143,14 @@ class ThresholdVocabulary:
         and 1. It exists once something has been learned.
         """
         self._form()
-        return self._probabilities
 
-    def _probabilities(self, pairs: ArrayLike) -> Array:
-        d, threshold = self._judged(pairs)
-        with np.errstate(over="ignore"):
-            margin = threshold * abs(threshold) - d * d
-        return np.stack([expit(-margin), expit(margin)], axis=1)
+        def predict_proba(pairs: ArrayLike) -> Array:  # scikit-learn's scorers look at this name
+            d, threshold = self._judged(pairs)
+            with np.errstate(over="ignore"):
+                margin = threshold * abs(threshold) - d * d
+            return np.stack([expit(-margin), expit(margin)], axis=1)
+
+        return predict_proba
 
     def score(self, pairs: ArrayLike, y: ArrayLike) -> float:
         """The area under the ROC curve of ``decision_function``: no threshold enters."""
