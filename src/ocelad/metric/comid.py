@@ -67,7 +67,8 @@ class Descent:
         steepness = float((gradient.M**2).sum()) + self.threshold_step * gradient.mu**2
         stiffness = getattr(loss, "stiffness", 0.0)
         if stiffness > 0 and steepness > 0:  # 1 / curvature: beyond twice that, squared losses explode
-            step = min(step, gradient.mu**2 / (stiffness * steepness))
+            slope = loss.slope(metric)  # type: ignore[attr-defined]
+            step = min(step, slope**2 / (stiffness * steepness))
         if self.step_cap:
             step = min(step, loss(metric) / steepness) if steepness > 0 else 0.0
         return step

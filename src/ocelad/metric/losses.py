@@ -2,7 +2,7 @@
 
     l_t(M, mu) = l(m),   m = y (mu - u'Mu),   u = x - z,   y = +1 (similar) or -1 (different).
 
-It is convex in (M, mu), because m is linear in both.
+It is convex in (M, mu), because m is linear in both; so is the loss of "these two are closer than those two".
 """
 
 from __future__ import annotations
@@ -69,6 +69,24 @@ class Logistic:
         return -(1.0 if m < 0 else decay) / (1.0 + decay)
 
 
+@dataclass(frozen=True)
+class Weighted:
+    """A margin loss times a weight."""
+
+    loss: MarginLoss
+    weight: float
+
+    @property
+    def stiffness(self) -> float:
+        return self.weight * getattr(self.loss, "stiffness", 0.0)
+
+    def value(self, m: float) -> float:
+        return self.weight * self.loss.value(m)
+
+    def slope(self, m: float) -> float:
+        return self.weight * self.loss.slope(m)
+
+
 @dataclass(frozen=True, eq=False)
 class PairLoss:
     """What one comparison says about a metric.
@@ -96,7 +114,48 @@ class PairLoss:
     def __call__(self, metric: Metric) -> float:
         return self.loss.value(self.margin(metric))
 
+    def slope(self, metric: Metric) -> float:
+        """dl/dm."""
+        return self.loss.slope(self.margin(metric))
+
     def gradient(self, metric: Metric) -> Metric:
         """{dl/dM, dl/dmu}."""
-        slope = self.y * self.loss.slope(self.margin(metric))
+        slope = self.y * self.slope(metric)
         return Metric(-slope * np.outer(self.u, self.u), slope)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderLoss:
+    """What "these two are closer than those two" says about a metric: l(far'M far - near'M near).
+
+    ``near`` and ``far`` are differences: a triplet "a is closer to b than to c" has near = a - b and far = a - c.
+    The threshold plays no part.
+
+    >>> closer = OrderLoss(near=np.array([2.0, 0.0]), far=np.array([0.0, 1.0]), loss=Hinge())
+    >>> closer(Metric(np.eye(2), 1.0))  # 1 + 4 - 1
+    4.0
+    """
+
+    near: Array
+    far: Array
+    loss: MarginLoss
+
+    def margin(self, metric: Metric) -> float:
+        near, far = metric.squared_distance(self.near), metric.squared_distance(self.far)
+        return 1.0 if abs(1.0 - (far - near)) <= TIE * (1.0 + near + far) else far - near
+
+    @property
+    def stiffness(self) -> float:
+        return getattr(self.loss, "stiffness", 0.0)
+
+    def __call__(self, metric: Metric) -> float:
+        return self.loss.value(self.margin(metric))
+
+    def slope(self, metric: Metric) -> float:
+        """dl/dm."""
+        return self.loss.slope(self.margin(metric))
+
+    def gradient(self, metric: Metric) -> Metric:
+        """{dl/dM, dl/dmu}."""
+        slope = self.slope(metric)
+        return Metric(slope * (np.outer(self.far, self.far) - np.outer(self.near, self.near)), 0.0)

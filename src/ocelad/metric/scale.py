@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from ..learner import Array
 
@@ -34,7 +36,7 @@ class Scale(Protocol):
     @property
     def value(self) -> float: ...
 
-    def normalise(self, u: Array, /) -> tuple[Array, Scale]:
+    def normalise(self, u: Any, /) -> tuple[Any, Scale]:
         """The differences in units of length, each in the unit of its own time, and the scale after them."""
 
 
@@ -51,23 +53,19 @@ class RunningScale:
     count: int = 0
     first: tuple[float, ...] = ()
 
-    def normalise(self, u: Array) -> tuple[Array, RunningScale]:
-        scale, factors = self, []
+    def normalise(self, u: Any) -> tuple[Any, RunningScale]:
+        value, count, first, factors = self.value, self.count, self.first, []
         for norm in norms(u):
-            scale = scale._after(norm)
-            far = norm > LONGEST * scale.value
-            factors.append(LONGEST / norm if far else 1.0 / scale.value)
-        return u * np.array(factors)[:, None], scale
-
-    def _after(self, norm: float) -> RunningScale:
-        if norm == 0.0:  # says nothing about the unit
-            return self
-        count = self.count + 1
-        if count <= FIRST:
-            first = (*self.first, norm)
-            return RunningScale(sorted(first)[count // 2], count, first)
-        ratio = min(norm / self.value, LONGEST)
-        return RunningScale(self.value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), count)
+            if norm > 0.0:  # else it says nothing about the unit
+                count += 1
+                if count <= FIRST:
+                    first = (*first, norm)
+                    value = sorted(first)[count // 2]
+                else:
+                    ratio = min(norm / value, LONGEST)
+                    value, first = value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), ()
+            factors.append(LONGEST / norm if norm > LONGEST * value else 1.0 / value)
+        return scaled(u, np.array(factors)), RunningScale(value, count, first)
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class FixedScale:
 
     value: float
 
-    def normalise(self, u: Array) -> tuple[Array, FixedScale]:
+    def normalise(self, u: Any) -> tuple[Any, FixedScale]:
         longest = [norm / self.value for norm in norms(u)]
         row = int(np.argmax(longest)) if longest else 0
         if longest and longest[row] > LARGEST:
@@ -87,9 +85,22 @@ class FixedScale:
         return u / self.value, self
 
 
-def norms(u: Array) -> list[float]:
+def norms(u: Any) -> list[float]:
     """|u| row by row, safe from overflow and underflow of the squares."""
-    largest = np.abs(u).max(axis=1)
-    unit = np.where(largest > 0, largest, 1.0)
+    rows = [u.data[a:b] for a, b in pairwise(u.indptr.tolist())] if sparse.issparse(u) else u
     # one product per row: a sum along an axis may round differently in a batch than in a single row
-    return [size * math.sqrt(float(row @ row)) for size, row in zip(unit.tolist(), u / unit[:, None], strict=True)]
+    with np.errstate(over="ignore", under="ignore"):
+        squares = [float(row.dot(row)) for row in rows]
+    return [
+        math.sqrt(s) if 1e-200 < s < 1e200 else _careful_norm(row) for s, row in zip(squares, rows, strict=True)
+    ]
+
+
+def _careful_norm(row: Array) -> float:
+    size = float(np.abs(row).max(initial=0.0))
+    return size * math.sqrt(float(np.square(row / size).sum())) if size > 0 else 0.0
+
+
+def scaled(u: Any, factors: Array) -> Any:
+    """Each row times its factor."""
+    return sparse.diags_array(factors).tocsr() @ u if sparse.issparse(u) else u * factors[:, None]

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-import math
+import copy
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..ensemble import check_base
-from ..learner import Array, Ensemble, Spawn, Weights, check_part
+from ..ensemble import Rice
+from ..learner import Array, Ensemble, Spawn, Weights
 from ..ocelad import Ocelad, Order
 from ..weights import FixedShare, OceladWeights
-from . import validate
-from .comid import ComidOnIntervals, Descent
+from . import calibration, inputs, validate
+from .algorithm_2 import algorithm_2, first_scale
 from .divergences import Divergence, Frobenius
 from .estimate import Metric
-from .losses import Hinge, MarginLoss, PairLoss
+from .given import Given
+from .learning import Comparisons, Learners, Orders, Pairs
+from .levels import LevelVocabulary
+from .losses import Hinge, MarginLoss
+from .mahalanobis import Mahalanobis
 from .notice import Announced
 from .regularizers import NuclearNorm, Regularizer
-from .scale import FixedScale, RunningScale, Scale
-from .stack import StackedRice, rice
+from .scale import Scale
+from .vocabulary import MetricVocabulary, ThresholdVocabulary
 
-LEVEL = np.dtype([("length", np.float64), ("weight", np.float64), ("loss", np.float64)])
+LEARNED = (
+    *("_ocelad", "_black_boxes", "_loss", "_scale", "_threshold", "_given"),
+    *("n_features_in_", "feature_names_in_"),
+)
 
 
-class MetricTracker(BaseEstimator):  # type: ignore[misc]
+class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Track a Mahalanobis metric and its threshold from a stream of comparisons, while both change.
 
     The defaults are the ones recommended here; ``MetricTracker.paper()`` has the paper's. Options are read at the
@@ -66,6 +72,12 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
     ensemble
         What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble. ``base`` and
         ``start`` are RICE's, and not used then.
+    n_components
+        How many dimensions to keep, the most important: ``components_`` then has so many rows, and distances are
+        those in the embedding. None keeps all.
+    preprocessor
+        Turns indicators into points, so that pairs can be given by them: an array, a sparse matrix or a DataFrame
+        whose rows they number, or a function. Read at the first comparison.
 
     Examples
     --------
@@ -79,8 +91,10 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
 
     n_features_in_: int
     _ocelad: Ocelad[Metric]
+    _black_boxes: Rice[Metric]
     _scale: Scale
     _loss: MarginLoss
+    _given: Given | None = None
 
     def __init__(
         self,
@@ -98,6 +112,8 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         step_cap: bool = False,
         order: Order = "before",
         ensemble: Callable[[Spawn[Metric]], Ensemble[Metric]] | None = None,
+        n_components: int | None = None,
+        preprocessor: Any = None,
     ) -> None:
         self.loss = loss
         self.regularizer = regularizer
@@ -112,6 +128,8 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         self.step_cap = step_cap
         self.order = order
         self.ensemble = ensemble
+        self.n_components = n_components
+        self.preprocessor = preprocessor
 
     @classmethod
     def paper(cls, step: float = 1.0, strength: float = 0.01) -> MetricTracker:
@@ -125,137 +143,154 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
             scale=None,
         )
 
-    def _algorithm_2(self, n: int) -> Ocelad[Metric]:
-        """Nothing but a choice of parts: RICE of COMID learners on (M, mu) inside Algorithm 1."""
-        check_part(self.loss, MarginLoss, "loss", "a margin loss such as Hinge(), with value(m) and slope(m)")
-        check_part(self.regularizer, Regularizer, "regularizer", "a regularizer such as NuclearNorm(0.02)")
-        check_part(self.divergence, Divergence, "divergence", "a divergence such as Frobenius()")
-        if not (self.ensemble is None or callable(self.ensemble)):
-            raise ValueError(f"ensemble must be a function from spawn(length, start), got {self.ensemble!r}")
-        if not isinstance(self.step_cap, bool):
-            raise ValueError(f"step_cap must be True or False, got {self.step_cap!r}")
-        step = validate.number(self.step, "step", positive=True)
-        threshold_step = validate.number(self.threshold_step, "threshold_step", positive=False)
-        descent = Descent(self.regularizer, self.divergence, threshold_step, self.step_cap)
-        origin = Metric(validate.start_matrix(self.origin, n, self.divergence.definite), 1.0)
-        spawn = ComidOnIntervals(origin, step, descent)  # line 5
-        base = check_base(self.base)
-        own = self.ensemble  # line 4
-        ensemble = rice(spawn, base, self.start, self.loss) if own is None else own(spawn)
-        return Ocelad(ensemble, self.weights, self.order)  # lines 6-8
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array, tags.input_tags.two_d_array = True, False
+        tags.classifier_tags.multi_class = False
+        return tags
 
-    def partial_fit(self, pairs: ArrayLike, y: ArrayLike) -> MetricTracker:
-        """Learn comparisons, one time step each, in order.
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_ocelad" in self.__dict__ or self._given is not None
+
+    # Learning
+
+    def partial_fit(
+        self, pairs: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, classes: ArrayLike | None = None
+    ) -> Self:
+        """Learn comparisons, one time step each, in order. The threshold is the tracked one from then on.
 
         Parameters
         ----------
         pairs
-            Of shape (m, 2, n).
+            Of shape (m, 2, n); or (m, 2) indicators, with a preprocessor; or two sparse matrices or DataFrames of
+            shape (m, n), the first and the second points.
         y
             Of shape (m,), +1 for similar and -1 for different.
+        sample_weight
+            Of shape (m,): a comparison's loss is multiplied by its weight. One of weight 0 is as if not given:
+            neither the learners nor the clock move. Weights other than 0 and 1 leave the compiled kernels.
+        classes
+            Accepted, as scikit-learn's classifiers do: [-1, 1].
         """
-        known = hasattr(self, "_ocelad")
-        u = validate.differences(pairs, self.n_features_in_ if known else None)
-        y = validate.labels(y, len(u))
-        ocelad = self._ocelad if known else self._algorithm_2(u.shape[1])
-        scale = self._scale if known else self._first_scale()
-        normalised, scale_after = scale.normalise(u)
-        if not len(u):
+        u = inputs.differences(pairs, type(self).__name__, self._first_form())
+        comparisons = Pairs(u, validate.labels(y, u.shape[0]))
+        if classes is not None:
+            validate.classes(classes)
+        if sample_weight is not None:
+            comparisons = comparisons.weighted(validate.weights(sample_weight, u.shape[0]))
+        return self._take(comparisons, named=pairs)
+
+    def fit(self, pairs: Any, y: ArrayLike, calibration_params: dict[str, Any] | None = None) -> Self:
+        """Forget everything, learn these comparisons in order, and calibrate the threshold on them.
+
+        Parameters
+        ----------
+        pairs, y
+            As for ``partial_fit``, but y must be +1 and -1.
+        calibration_params
+            What to pass on to ``calibrate_threshold``.
+        """
+        calibration.check(**(calibration_params or {}))
+        new = copy.copy(self)  # what has been learned before is lost only when all has gone well
+        for name in LEARNED:
+            new.__dict__.pop(name, None)
+        new._check_preprocessor()
+        u = inputs.differences(pairs, type(self).__name__, new.preprocessor_)
+        labels = validate.strict_labels(y, u.shape[0])
+        if not u.shape[0]:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: pairs is empty")
+        new._take(Pairs(u, labels), named=pairs)
+        distances = new.get_metric().distance(u)
+        new._threshold = calibration.best_threshold(distances, labels, **(calibration_params or {}))
+        for name in LEARNED:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(new.__dict__)
+        return self
+
+    def partial_fit_triplets(self, triplets: Any) -> Self:
+        """Learn from triplets (a, b, c) of shape (m, 3, n), "a is closer to b than to c", one time step each.
+
+        They go to the same learners as pairs do and may alternate with them; the tracked threshold stays as it is.
+        """
+        a, b, c = inputs.tuples(triplets, 3, type(self).__name__, self._first_form())
+        near, far = inputs.difference(a, b, "triplets"), inputs.difference(a, c, "triplets")
+        return self._take(Orders(near, far), named=triplets)
+
+    def partial_fit_quadruplets(self, quadruplets: Any) -> Self:
+        """Learn from quadruplets (a, b, c, d) of shape (m, 4, n), "a is closer to b than c is to d"."""
+        a, b, c, d = inputs.tuples(quadruplets, 4, type(self).__name__, self._first_form())
+        near, far = inputs.difference(a, b, "quadruplets"), inputs.difference(c, d, "quadruplets")
+        return self._take(Orders(near, far), named=quadruplets)
+
+    def _first_form(self) -> Any:
+        return self.preprocessor_ if "_ocelad" in self.__dict__ else inputs.preprocessor(self.preprocessor)
+
+    def _take(self, comparisons: Comparisons, named: Any) -> Self:
+        rows, known = comparisons.rows, "_ocelad" in self.__dict__
+        n = rows.shape[1] // comparisons.parts
+        if known and n != self.n_features_in_:
+            raise ValueError(f"pairs must have {self.n_features_in_} features, as before, got {n}")
+        validate.n_components(self.n_components, n)
+        scale = self._scale if "_scale" in self.__dict__ else first_scale(self)
+        normalised, scale_after = scale.normalise(rows)
+        if known:
+            learners = Learners(self._ocelad, self._loss, self._black_boxes)
+        else:
+            start = self._given.start(n, scale.normalise(rows[:1])[1].value) if self._given is not None else None
+            learners, form = algorithm_2(self, n, start), inputs.preprocessor(self.preprocessor)
+        if not rows.shape[0]:
             return self
+        if not known or type(named) is not np.ndarray:
+            inputs.check_names(self, named, known)
 
         if not known:
-            self._ocelad, self._loss, self.n_features_in_ = ocelad, self.loss, u.shape[1]
+            self._ocelad, self._loss, self._black_boxes = learners.ocelad, learners.loss, learners.black_boxes
+            self.n_features_in_, self.preprocessor_ = n, form
+        self._given = self._threshold = None
+        ocelad = learners.ocelad
         before = ocelad.t
         try:
             self._scale = scale_after
             with Announced():
-                self._learn(ocelad, normalised, y)
+                comparisons.teach(learners, normalised)
         except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
-            self._scale = scale.normalise(u[: ocelad.t - before])[1]
+            self._scale = scale.normalise(rows[: ocelad.t - before])[1]
             raise
         return self
 
-    def _learn(self, ocelad: Ocelad[Metric], u: Array, y: list[int]) -> None:
-        stack = ocelad.ensemble
-        if isinstance(stack, StackedRice) and stack.compiles(ocelad):
-            stack.run(ocelad, u, np.array(y, dtype=np.float64))
-            return
-        for difference, label in zip(u, y, strict=True):
-            ocelad.update(PairLoss(difference, label, self._loss))
+    # What has been learned
 
-    def _first_scale(self) -> Scale:
-        if isinstance(self.scale, str) and self.scale == "auto":
-            return RunningScale()
-        if self.scale is None:
-            return FixedScale(1.0)
-        try:
-            return FixedScale(validate.number(self.scale, "scale", positive=True))
-        except ValueError:
-            raise ValueError(f"scale must be 'auto', None or a finite number > 0, got {self.scale!r}") from None
+    def get_metric(self) -> Mahalanobis:
+        """The metric as it is now, as a function of two points (and ``squared=False``) that will not change."""
+        if "_ocelad" in self.__dict__:
+            now = self._ocelad.estimate
+            rank = validate.n_components(self.n_components, self.n_features_in_)
+            return Mahalanobis(now.M, self._scale.value, rank, max(1.0, now.mu))
+        if self._given is not None:
+            return self._given.view(self.n_components)
+        raise self._not_fitted()
+
+    @property
+    def components_(self) -> Array:
+        """The linear map of ``transform``, of shape (n, n), or (n_components, n). Setting it starts anew from that
+        metric: the next comparisons are learned by learners that all begin, and begin again, there. The threshold
+        stays."""
+        return self.get_metric().components
+
+    @components_.setter
+    def components_(self, L: Any) -> None:
+        mu = self._given.mu if self._given is not None else self.mu_ if "_ocelad" in self.__dict__ else None
+        forget: tuple[str, ...] = ("_ocelad", "_black_boxes", "_loss")
+        if "_ocelad" in self.__dict__:  # else it is checked when it is used first, against the data
+            L = validate.components(L)
+            if L.shape[1] != self.n_features_in_:
+                mu, forget = None, LEARNED
+        self._check_preprocessor()
+        for name in forget:
+            self.__dict__.pop(name, None)
+        self._given = Given(copy.deepcopy(L), mu)
 
     def _fitted(self) -> Ocelad[Metric]:
-        if not hasattr(self, "_ocelad"):
-            raise NotFittedError("This MetricTracker has seen no comparison yet: call partial_fit first.")
+        if "_ocelad" not in self.__dict__:
+            raise self._not_fitted()
         return self._ocelad
-
-    def pair_distance(self, pairs: ArrayLike) -> Array:
-        """The learned distance of each pair (not squared)."""
-        return self._distance(self._fitted().estimate, pairs)
-
-    def _distance(self, metric: Metric, pairs: ArrayLike) -> Array:
-        u = validate.differences(pairs, self.n_features_in_)
-        size = np.abs(u).max(axis=1, initial=0.0)  # squares of huge and tiny differences must not overflow
-        u = u / np.where(size > 0, size, 1.0)[:, None]
-        with np.errstate(over="ignore"):  # farther than any number: infinitely far
-            return size / self._scale.value * np.sqrt(np.maximum(np.einsum("ij,ij->i", u @ metric.M, u), 0.0))
-
-    def predict(self, pairs: ArrayLike) -> NDArray[np.int64]:
-        """+1 for pairs that are similar now, -1 for the others."""
-        metric = self._fitted().estimate
-        return np.where(self._distance(metric, pairs) <= math.sqrt(metric.mu), 1, -1)
-
-    def transform(self, X: ArrayLike) -> Array:
-        """Coordinates in which the learned distance is Euclidean, the most important first."""
-        metric = self._fitted().estimate
-        s, V = np.linalg.eigh(metric.M)
-        V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(s))] < 0, -1.0, 1.0)  # a sign of its own
-        factor = (V * np.sqrt(np.maximum(s, 0.0)))[:, ::-1]
-        return validate.points(X, self.n_features_in_) / self._scale.value @ factor
-
-    def get_mahalanobis_matrix(self) -> Array:
-        """The learned matrix, in the units of the features."""
-        with np.errstate(over="ignore"):
-            M = self._fitted().estimate.M / self._scale.value / self._scale.value
-        if not np.isfinite(M).all():
-            raise OverflowError(
-                f"the matrix has no finite entries for differences of size {self._scale.value:.1g}"
-            )
-        return M
-
-    @property
-    def mu_(self) -> float:
-        """The tracked threshold on squared distances."""
-        return max(1.0, self._fitted().estimate.mu)  # an average of numbers >= 1, but for rounding
-
-    @property
-    def level_metrics_(self) -> list[Metric]:
-        """What each level believes by itself, M in the units of the features."""
-        ocelad, unit = self._fitted(), self._scale.value
-        alone = [ocelad.ensemble.mix(p) for p in np.eye(len(ocelad.lengths))]
-        return [Metric(metric.M / unit / unit, metric.mu) for metric in alone]
-
-    @property
-    def scale_(self) -> float:
-        """The present unit of length."""
-        self._fitted()
-        return self._scale.value
-
-    @property
-    def levels_(self) -> np.ndarray[Any, np.dtype[np.void]]:
-        """Which time-scale is in charge: ``length`` of memory (inf for a learner that never restarts), normalised
-        ``weight`` and latest ``loss`` of each level."""
-        ocelad = self._fitted()
-        levels = np.zeros(len(ocelad.lengths), dtype=LEVEL)
-        levels["length"], levels["weight"], levels["loss"] = ocelad.lengths, ocelad.probabilities, ocelad.losses
-        levels.setflags(write=False)
-        return levels

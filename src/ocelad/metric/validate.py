@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..learner import Array, is_number
+
+SIGNS = frozenset((-1, 1))
 
 
 def real(value: Any, name: str, expected: str) -> Array:
@@ -27,42 +31,93 @@ def real(value: Any, name: str, expected: str) -> Array:
     return array
 
 
-def differences(pairs: Any, n_features: int | None) -> Array:
-    """u = x - z for pairs of shape (m, 2, n)."""
-    expected = "an array of finite numbers of shape (m, 2, n): m pairs of points with n features"
-    array = real(pairs, "pairs", expected)
-    if array.ndim != 3 or array.shape[1] != 2 or array.shape[2] == 0:
-        hint = "; a single pair goes in as pair[None]" if array.ndim == 2 and len(array) == 2 else ""
-        raise ValueError(f"pairs must be {expected}, got shape {array.shape}{hint}")
-    if n_features is not None and array.shape[2] != n_features:
-        raise ValueError(f"pairs must have {n_features} features, as before, got {array.shape[2]}")
-    with np.errstate(over="ignore"):
-        u: Array = array[:, 0] - array[:, 1]
-    if not np.isfinite(u).all():
-        row = int(np.argwhere(~np.isfinite(u))[0, 0])
-        raise ValueError(f"pairs must have finite differences, but those of pair {row} overflow")
-    return u
+def same_width(rows: Any, n_features: int, name: str) -> Any:
+    if rows.shape[1] != n_features:
+        raise ValueError(f"{name} must have {n_features} features, as before, got {rows.shape[1]}")
+    return rows
 
 
-def labels(y: Any, m: int) -> list[int]:
-    """One of +1 (similar) and -1 (different) for every pair."""
+def labels(y: Any, m: int) -> Array:
+    """One of +1 (similar) and -1 (different) for every pair; 0 in place of -1 is let pass with a warning."""
+    if type(y) is np.ndarray and y.shape == (m,) and y.dtype.kind in "fiu" and SIGNS.issuperset(y.tolist()):
+        return y.astype(np.float64, copy=False)  # the usual case first, and lean
     expected = f"an array of shape ({m},), one label +1 (similar) or -1 (different) per pair"
     array = real(y, "y", expected)
     if array.shape != (m,):
         raise ValueError(f"y must be {expected}, got shape {array.shape}")
-    wrong = array[np.abs(array) != 1]
-    if wrong.size:
-        raise ValueError(f"y must be {expected}, found {wrong[0]:g}")
-    return [int(label) for label in array]
+    if (np.abs(array) == 1).all():
+        return array
+    zero = array == 0
+    wrong = array[~zero & (array != 1)]
+    if wrong.size:  # -1 and 0 together: which of them is "different"?
+        odd = wrong[np.abs(wrong) != 1]
+        raise ValueError(f"y must be {expected}, found {odd[0] if odd.size else 0:g}")
+    warnings.warn("y has labels 0 and 1: 0 is read as -1 (different)", UserWarning, stacklevel=3)
+    return np.where(zero, -1.0, 1.0)
 
 
-def points(X: Any, n_features: int) -> Array:
-    """Points of shape (m, n)."""
-    expected = f"an array of finite numbers of shape (m, {n_features})"
-    array = real(X, "X", expected)
-    if array.ndim != 2 or array.shape[1] != n_features:
-        raise ValueError(f"X must be {expected}, got shape {array.shape}")
+def strict_labels(y: Any, m: int) -> Array:
+    """+1 and -1 and nothing else, refused in metric-learn's words."""
+    array = real(y, "y", f"an array of shape ({m},), one label +1 or -1 per pair")
+    if array.shape != (m,):
+        raise ValueError(f"y must be an array of shape ({m},), one label per pair, got shape {array.shape}")
+    if not (np.abs(array) == 1).all():
+        raise ValueError(
+            "When training on pairs, the labels (y) should contain only values in [-1, 1]. "
+            "Found an incorrect value."
+        )
     return array
+
+
+def classes(given: Any) -> None:
+    """The classes of ``partial_fit``, for what they are worth: there are only two."""
+    if sorted(np.unique(given).tolist()) not in ([-1, 1], [0, 1]):
+        raise ValueError(f"classes must be [-1, 1] (different, similar), got {given!r}")
+
+
+def weights(given: Any, m: int) -> Array:
+    """How much each comparison counts."""
+    expected = f"an array of shape ({m},) of finite numbers >= 0, one per comparison"
+    array = real(given, "sample_weight", expected)
+    if array.shape != (m,) or (array < 0).any():
+        raise ValueError(f"sample_weight must be {expected}, got {given!r}")
+    return array
+
+
+def points(X: Any, n_features: int) -> Any:
+    """Points of shape (m, n), dense or CSR."""
+    expected = f"an array of finite numbers of shape (m, {n_features})"
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise ValueError(f"X must be {expected}, got shape {X.shape}")
+    if sparse.issparse(X):
+        real(X.data, "X", expected)
+        return X
+    return real(X, "X", expected)
+
+
+def vector(point: Any, n_features: int) -> Array:
+    """One point, which may be written as a number or a row."""
+    array = np.atleast_1d(np.asarray(point, dtype=np.float64).squeeze())
+    if array.shape != (n_features,):
+        raise ValueError(f"a point must have shape ({n_features},), got {np.shape(point)}")
+    return array
+
+
+def components(L: Any) -> Array:
+    """A linear map of points; a single row may be written without its brackets."""
+    expected = "an array of finite numbers of shape (n_components, n_features)"
+    array = np.atleast_2d(real(L, "components_", expected))
+    if array.ndim != 2 or not array.size:
+        raise ValueError(f"components_ must be {expected}, got shape {array.shape}")
+    return array
+
+
+def n_components(value: Any, n_features: int) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= n_features:
+        raise ValueError(f"Invalid n_components, must be in [1, {n_features}]")
+    return int(value)
 
 
 def number(value: Any, name: str, *, positive: bool) -> float:
@@ -73,19 +128,19 @@ def number(value: Any, name: str, *, positive: bool) -> float:
     return float(value)
 
 
-def start_matrix(origin: Any, n: int, definite: bool) -> Array:
+def start_matrix(origin: Any, n: int, definite: bool, name: str = "origin") -> Array:
     """M0: origin * I, or a given positive (semi-)definite matrix."""
     expected = f"a number >= 0 or a symmetric positive semi-definite matrix of shape ({n}, {n})"
-    M = real(origin, "origin", expected)
+    M = real(origin, name, expected)
     if M.ndim == 0:
         M = M * np.eye(n)
     if M.shape != (n, n) or not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
-        raise ValueError(f"origin must be {expected}, got one of shape {M.shape}")
+        raise ValueError(f"{name} must be {expected}, got one of shape {M.shape}")
     s = np.linalg.eigvalsh(M)
     if s[0] < -1e-10 * max(s[-1], 0.0) or s[-1] < 0:
-        raise ValueError(f"origin must be {expected}; its smallest eigenvalue is {s[0]:g}")
+        raise ValueError(f"{name} must be {expected}; its smallest eigenvalue is {s[0]:g}")
     if definite and not s[0] > 0:
         raise ValueError(
-            "origin must be positive definite (a number > 0, say 1.0) with this divergence, got a singular start"
+            f"{name} must be positive definite (a number > 0, say 1.0) with this divergence, got a singular start"
         )
     return (M + M.T) / 2

@@ -1,0 +1,101 @@
+"""How rows of differences reach the ensemble: compiled where that is possible, loss by loss elsewhere."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from ..ensemble import Rice
+from ..learner import Array
+from ..ocelad import Ocelad
+from .estimate import Metric
+from .inputs import dense_blocks
+from .losses import MarginLoss, OrderLoss, PairLoss, Weighted
+from .stack import StackedRice
+
+
+@dataclass(slots=True, eq=False)
+class Learners:
+    """Algorithm 2 at work: the ensemble, the margin loss, and what its stack is when taken apart."""
+
+    ocelad: Ocelad[Metric]
+    loss: MarginLoss
+    black_boxes: Rice[Metric]
+
+    def take_apart(self) -> None:
+        """Put black boxes in the place of a stack: the same learners, free to take any loss."""
+        stack, unopened = self.ocelad.ensemble, self.black_boxes
+        if isinstance(stack, StackedRice):
+            lengths = self.ocelad.lengths
+            ensemble = copy.copy(unopened)
+            ensemble.learners = [
+                unopened.spawn(length, stack.mix(p))
+                for length, p in zip(lengths, np.eye(len(lengths)), strict=True)
+            ]
+            self.ocelad.ensemble = ensemble
+
+
+class Comparisons(Protocol):
+    """What is to be learned: rows, each of ``parts`` differences, and how to learn them once they are in units."""
+
+    @property
+    def rows(self) -> Any: ...
+
+    @property
+    def parts(self) -> int: ...
+
+    def teach(self, learners: Learners, rows: Any, /) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Pairs:
+    """Similar or different: u = x - z and y."""
+
+    rows: Any
+    y: Array
+    weight: Array | None = None
+    parts: int = 1
+
+    def weighted(self, weight: Array) -> Pairs:
+        """The losses times their weights; those without weight left out."""
+        kept = weight > 0
+        weight = weight[kept]
+        return Pairs(self.rows[kept], self.y[kept], None if (weight == 1).all() else weight)
+
+    def teach(self, learners: Learners, rows: Any) -> None:
+        ocelad, weight = learners.ocelad, self.weight
+        if weight is not None:
+            learners.take_apart()
+        for part, u in dense_blocks(rows):
+            stack = ocelad.ensemble
+            if isinstance(stack, StackedRice) and stack.compiles(ocelad):
+                stack.run(ocelad, u, self.y[part])
+                continue
+            for k, difference in enumerate(u, part.start):
+                loss = learners.loss if weight is None else Weighted(learners.loss, float(weight[k]))
+                ocelad.update(PairLoss(difference, int(self.y[k]), loss))
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """Closer than: two differences side by side, to be measured in one unit, that of their root mean square."""
+
+    near: Any
+    far: Any
+    parts: int = 2
+
+    @property
+    def rows(self) -> Any:
+        if sparse.issparse(self.near):
+            return sparse.hstack([self.near, self.far]).tocsr() / np.sqrt(2.0)
+        return np.hstack([self.near, self.far]) / np.sqrt(2.0)
+
+    def teach(self, learners: Learners, rows: Any) -> None:
+        learners.take_apart()
+        for _, both in dense_blocks(rows):
+            for near, far in np.sqrt(2.0) * both.reshape(len(both), 2, -1):
+                learners.ocelad.update(OrderLoss(near, far, learners.loss))

@@ -1,0 +1,175 @@
+"""A stream of labelled points becomes a stream of comparisons."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ocelad import MetricTracker, SupervisedMetricTracker
+from ocelad.metric.partners import partners
+
+STRATEGIES = ["balanced", "random", "consecutive"]
+
+
+def stream(seed, m=120, n=4):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=m)
+    X = rng.normal(size=(m, n))
+    X[:, 0] += 4 * y
+    return X, y
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.integers(0, 2), min_size=1, max_size=30), st.integers(1, 6), st.integers(1, 3), st.integers(0, 5)
+)
+def test_partners_are_recent_and_every_point_has_its_share(strategy, y, memory, count, seen):
+    new, old = partners(y, seen, strategy, memory, count, np.random.RandomState(0))
+    assert ((new - old >= 1) & (new - old <= memory)).all()
+    assert (np.diff(new) >= 0).all()
+    for k in range(max(seen, 1), len(y)):
+        available = min(k, memory)
+        assert np.sum(new == k) == (min(count, available) if strategy == "consecutive" else count)
+    assert set(new) <= set(range(max(seen, 1), len(y)))
+
+
+def test_balanced_asks_for_both_kinds_in_turn():
+    y = np.random.default_rng(0).integers(4, size=400)
+    for count in (1, 2):
+        new, old = partners(y, 50, "balanced", 50, count, np.random.RandomState(0))
+        same = y[new] == y[old]
+        assert (same[1:] != same[:-1]).all()
+    new, old = partners(y, 50, "random", 50, 1, np.random.RandomState(0))
+    assert 0.15 < (y[new] == y[old]).mean() < 0.35
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_batch_is_a_loop(strategy):
+    X, y = stream(seed=1)
+    options = dict(strategy=strategy, memory=7, pairs_per_point=3, random_state=4)
+    batch, loop = SupervisedMetricTracker(**options).fit(X, y), SupervisedMetricTracker(**options)
+    for x, label in zip(X, y, strict=True):
+        loop.partial_fit(x[None], [label])
+    np.testing.assert_array_equal(batch.transform(X), loop.transform(X))
+    assert batch.tracker_.levels_.tobytes() == loop.tracker_.levels_.tobytes()
+
+
+def test_it_is_the_pairs_tracker_behind():
+    X, y = stream(seed=2)
+    new, old = partners(y, 0, "consecutive", 5, 2, np.random.RandomState(0))
+    pairs, labels = np.stack([X[new], X[old]], axis=1), np.where(y[new] == y[old], 1, -1)
+    options = MetricTracker(step=3.0)
+    tracker = SupervisedMetricTracker(options, strategy="consecutive", memory=5).fit(X, y)
+    np.testing.assert_array_equal(
+        tracker.get_mahalanobis_matrix(), clone(options).partial_fit(pairs, labels).get_mahalanobis_matrix()
+    )
+    assert not hasattr(options, "mu_")
+
+
+def test_memory_is_bounded():
+    tracker = SupervisedMetricTracker(memory=10)
+    for seed in range(5):
+        tracker.partial_fit(*stream(seed))
+    assert len(tracker._recent[0]) == len(tracker._recent[1]) == 10
+    assert not np.shares_memory(tracker._recent[0], stream(4)[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbours_are_better_in_the_learned_metric(seed):
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    X = np.hstack([StandardScaler().fit_transform(X), rng.normal(size=(150, 10))])[(order := rng.permutation(150))]
+    tracked = make_pipeline(SupervisedMetricTracker(random_state=seed), KNeighborsClassifier())
+    for strategy in STRATEGIES:
+        tracked.set_params(supervisedmetrictracker__strategy=strategy)
+        gain = (
+            cross_val_score(tracked, X, y[order]).mean()
+            - cross_val_score(KNeighborsClassifier(), X, y[order]).mean()
+        )
+        assert gain > 0.02, strategy
+
+
+def test_works_in_a_search():
+    X, y = stream(seed=8)
+    grid = {
+        "supervisedmetrictracker__strategy": STRATEGIES,
+        "supervisedmetrictracker__n_components": [1, None],
+        "supervisedmetrictracker__tracker": [None, MetricTracker(step=2.0)],
+    }
+    search = GridSearchCV(make_pipeline(SupervisedMetricTracker(), KNeighborsClassifier()), grid, cv=3).fit(X, y)
+    assert search.best_score_ > 0.9
+    nested = make_pipeline(SupervisedMetricTracker(MetricTracker()), KNeighborsClassifier())
+    nested.set_params(supervisedmetrictracker__tracker__step=4.0).fit(X, y)
+    assert nested[0].tracker_.step == 4.0
+
+
+def test_follows_a_change_of_classes():
+    X, y = stream(seed=3, m=800)
+    other = (X[:, 3] > 0).astype(int)
+    tracker = SupervisedMetricTracker(random_state=0)
+    weight = []
+    for labels in (y, other):
+        tracker.partial_fit(X, labels)
+        weight.append(np.argmax(tracker.get_mahalanobis_matrix().diagonal() * X.var(axis=0)))
+    assert weight == [0, 3]
+
+
+def test_any_labels():
+    X, y = stream(seed=4)
+    names = np.array(["a", "b", "c"])[y]
+    one, other = (SupervisedMetricTracker(random_state=0).fit(X, labels) for labels in (y, names))
+    np.testing.assert_array_equal(one.transform(X), other.transform(X))
+
+
+def test_the_words_of_the_tracker():
+    X, y = stream(seed=5)
+    tracker = SupervisedMetricTracker(random_state=0, n_components=2).fit(X, y)
+    pairs = np.stack([X[:50], X[50:100]], axis=1)
+    np.testing.assert_array_equal(tracker.pair_distance(pairs), tracker.tracker_.pair_distance(pairs))
+    assert tracker.components_.shape == (2, 4)
+    assert tracker.get_feature_names_out().tolist() == ["supervisedmetrictracker0", "supervisedmetrictracker1"]
+    tracker.components_ = np.eye(4)
+    tracker.tracker_.set_params(n_components=None)
+    np.testing.assert_array_equal(tracker.transform(X), X)
+    assert tracker.partial_fit(X, y).transform(X).shape == X.shape
+
+
+def test_points_by_indicators():
+    X, y = stream(seed=6)
+    one = SupervisedMetricTracker(random_state=0, preprocessor=X).fit(np.arange(120), y)
+    other = SupervisedMetricTracker(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(one.transform(np.arange(120)), other.transform(X))
+    np.testing.assert_array_equal(one.pair_distance([[0, 1]]), other.pair_distance(X[None, :2]))
+
+
+@pytest.mark.parametrize(
+    ("options", "data", "message"),
+    [
+        ({"strategy": "all"}, stream(0), "strategy must be one of"),
+        ({"memory": 0}, stream(0), "memory must be an integer >= 1"),
+        ({"pairs_per_point": 1.5}, stream(0), "pairs_per_point must be an integer >= 1"),
+        ({"n_components": 5}, stream(0), "Invalid n_components"),
+        ({}, (stream(0)[0], np.random.default_rng(0).normal(size=120)), "Unknown label type"),
+        ({}, (stream(0)[0] * np.nan, stream(0)[1]), "contains NaN"),
+        ({}, (stream(0)[0], stream(0)[1][1:]), "inconsistent numbers of samples"),
+        ({}, (stream(0)[0][:1], stream(0)[1][:1]), "1 sample"),
+    ],
+)
+def test_refused_without_a_trace(options, data, message):
+    X, y = stream(seed=7)
+    tracker = SupervisedMetricTracker(random_state=0).fit(X, y)
+    before = pickle.dumps(tracker)
+    with pytest.raises(ValueError, match=message):
+        tracker.set_params(**options).fit(*data)
+    assert pickle.dumps(tracker.set_params(**SupervisedMetricTracker(random_state=0).get_params())) == before
+    with pytest.raises(ValueError, match="classes"):
+        tracker.partial_fit(X, y, classes=[0, 1])

@@ -1,0 +1,140 @@
+"""Sparse points and DataFrames: the same result as with arrays, and the names of the features are kept."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ocelad import MetricTracker, SupervisedMetricTracker
+from ocelad.metric import inputs
+
+
+def documents(seed, m, n=40):
+    """Sparse points, some of them empty, and whether the first features of two are alike."""
+    rng = np.random.default_rng(seed)
+    X, Z = (sparse.random_array((m, n), density=0.1, rng=rng, format="csr") for _ in range(2))
+    d = np.abs((X - Z)[:, :10]).sum(axis=1)
+    return X, Z, np.where(d < np.median(d), 1, -1)
+
+
+def dense(X, Z):
+    return np.stack([X.toarray(), Z.toarray()], axis=1)
+
+
+def close(one, other):
+    M = other.get_mahalanobis_matrix()
+    np.testing.assert_allclose(one.get_mahalanobis_matrix(), M, atol=1e-10 * np.abs(M).max())
+    np.testing.assert_allclose(one.levels_["weight"], other.levels_["weight"], rtol=1e-10)
+    assert one.mu_ == pytest.approx(other.mu_, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix])
+def test_sparse_pairs_are_dense_pairs(kind, monkeypatch):
+    monkeypatch.setattr(inputs, "DENSE", 400)  # several blocks
+    X, Z, y = documents(seed=0, m=90)
+    one, other = MetricTracker().partial_fit((kind(X), kind(Z)), y), MetricTracker().partial_fit(dense(X, Z), y)
+    close(one, other)
+    np.testing.assert_allclose(one.pair_distance([kind(X), kind(Z)]), other.pair_distance(dense(X, Z)), atol=1e-10)
+    np.testing.assert_allclose(one.transform(kind(X)), one.transform(X.toarray()), atol=1e-10)
+    short = MetricTracker(n_components=3).fit((kind(X), kind(Z)), y)
+    np.testing.assert_allclose(
+        short.pair_distance((kind(X), kind(Z))), short.pair_distance(dense(X, Z)), atol=1e-10
+    )
+
+
+def test_sparse_rows_by_number():
+    X, Z, y = documents(seed=1, m=60)
+    rows = np.stack([np.arange(60), 60 + np.arange(60)], axis=1)
+    tracker = MetricTracker(preprocessor=sparse.vstack([X, Z])).partial_fit(rows, y)
+    close(tracker, MetricTracker().partial_fit(dense(X, Z), y))
+    assert tracker.predict(rows).tolist() == tracker.predict((X, Z)).tolist()
+
+
+def test_sparse_triplets_and_weights():
+    X, Z, y = documents(seed=2, m=50)
+    W = documents(seed=3, m=50)[0]
+    one = MetricTracker().partial_fit_triplets((X, Z, W))
+    close(one, MetricTracker().partial_fit_triplets(np.stack([P.toarray() for P in (X, Z, W)], axis=1)))
+    weight = np.arange(50) / 20
+    one = MetricTracker().partial_fit((X, Z), y, sample_weight=weight)
+    close(one, MetricTracker().partial_fit(dense(X, Z), y, sample_weight=weight))
+
+
+def test_inputs_stay_as_they_are():
+    X, Z, y = documents(seed=4, m=20)
+    kept = X.copy(), Z.copy()
+    MetricTracker().partial_fit((X, Z), y).pair_distance((X, Z))
+    for before, after in zip(kept, (X, Z), strict=True):
+        assert (before.data.tobytes(), before.indices.tobytes()) == (after.data.tobytes(), after.indices.tobytes())
+
+
+def test_bad_sparse_pairs_are_refused():
+    X, Z, y = documents(seed=5, m=20)
+    spoiled = X.copy()
+    spoiled.data[3] = np.inf
+    huge = X.copy()
+    huge.data[:] = 1.7e308
+    tracker = MetricTracker()
+    for pairs, message in [
+        ((X, Z[:, :5]), "one shape"),
+        ((X, Z, Z), r"Tuples of 2 element\(s\)"),
+        ((spoiled, Z), "found infinity"),
+        ((X.astype(complex), Z), "got dtype complex128"),
+        ((huge, -huge), "finite differences, but those of pair"),
+        (X, "2 sparse matrices"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            tracker.partial_fit(pairs, y)
+    assert not hasattr(tracker, "n_features_in_")
+
+
+def test_sparse_labelled_points_are_dense_ones():
+    X, _, y = documents(seed=6, m=80)
+    one = SupervisedMetricTracker(random_state=0).partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    other = SupervisedMetricTracker(random_state=0).fit(X.toarray(), y)
+    np.testing.assert_allclose(one.transform(X), other.transform(X.toarray()), atol=1e-9)
+
+
+# DataFrames
+
+
+@pytest.fixture(params=["pandas", "polars"], name="frame")
+def fixture_frame(request):
+    library = pytest.importorskip(request.param)
+    return lambda array, names: library.DataFrame({name: array[:, k] for k, name in enumerate(names)})
+
+
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
+def test_names_of_features_are_kept(frame):
+    rng = np.random.default_rng(7)
+    X, rows, y = rng.normal(size=(30, 3)), rng.integers(30, size=(50, 2)), rng.choice([-1, 1], size=50)
+    plain, names = MetricTracker().partial_fit(X[rows], y), ["width", "height", "depth"]
+    by_rows = MetricTracker(preprocessor=frame(X, names)).partial_fit(rows, y)
+    by_sides = MetricTracker().partial_fit((frame(X[rows[:, 0]], names), frame(X[rows[:, 1]], names)), y)
+    for tracker in (by_rows, by_sides):
+        assert tracker.feature_names_in_.tolist() == names
+        np.testing.assert_array_equal(tracker.get_mahalanobis_matrix(), plain.get_mahalanobis_matrix())
+        np.testing.assert_array_equal(tracker.transform(frame(X, names)), plain.transform(X))
+        with pytest.raises(ValueError, match="feature names should match"):
+            tracker.transform(frame(X, names[::-1]))
+        with pytest.raises(ValueError, match="feature names should match"):
+            tracker.partial_fit((frame(X, names), frame(X, names[::-1])), y[:30])
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            tracker.transform(X)
+    assert not hasattr(plain, "feature_names_in_")
+    new = MetricTracker()
+    with pytest.raises(ValueError, match="feature names should match"):
+        new.partial_fit((frame(X, names), frame(X, names[::-1])), y[:30])
+    assert not hasattr(new, "feature_names_in_")
+
+
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
+def test_labelled_tables(frame):
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(40, 3)), rng.choice(["red", "green"], size=40)
+    tracker = SupervisedMetricTracker(random_state=0).fit(frame(X, "abc"), y)
+    assert tracker.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(
+        tracker.transform(frame(X, "abc")), SupervisedMetricTracker(random_state=0).fit(X, y).transform(X)
+    )
+    with pytest.raises(ValueError, match="feature names should match"):
+        tracker.partial_fit(frame(X, "cba"), y)
