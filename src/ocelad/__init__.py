@@ -20,6 +20,7 @@ from .metric import (
     VonNeumann,
 )
 from .ocelad import Ocelad
+from .state import FileError, load, save
 from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ __all__ = [
     "CoinBetting",
     "Comid",
     "Descent",
+    "FileError",
     "FixedShare",
     "FollowTheRegularizedLeader",
     "Frobenius",
@@ -53,5 +55,7 @@ __all__ = [
     "Union",
     "Unregularized",
     "VonNeumann",
+    "load",
     "on_intervals",
+    "save",
 ]
