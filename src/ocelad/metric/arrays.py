@@ -1,7 +1,7 @@
 """What an ensemble of COMID learners has learned, as a few plain arrays, and back: level by level, nothing spare.
 
 A stack gives ``ranks``, ``rows`` and ``eigenvalues`` of all levels one after the other, ``sigma`` and ``mu``; a
-list of black boxes gives ``matrices`` and ``mu``. What comes back is checked in full: compiled kernels check nothing.
+list of black boxes gives ``matrices`` and ``mu``. What comes back is checked in full: compiled kernels do not.
 """
 
 from __future__ import annotations

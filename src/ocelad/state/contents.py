@@ -100,9 +100,7 @@ def check(header: dict[str, Any], arrays: Arrays, rule: Weights) -> None:
     engine.check(n, len(lengths), arrays)
 
     losses = arrays["losses"]
-    unjudged = np.array(
-        [size == base + t for size in lengths]
-    )  # levels that have opened for the first time just now
+    unjudged = np.array([size == base + t for size in lengths])  # a level that has begun just now
     if losses.shape != unjudged.shape or losses.dtype.kind != "f":
         raise ValueError(f"losses must be one float for each of {len(lengths)} levels")
     if not np.array_equal(np.isnan(losses), unjudged) or not ((losses >= 0) & (losses < np.inf) | unjudged).all():

@@ -1,4 +1,4 @@
-"""A tracker's options as JSON: numbers and words as they are, each part by its name and fields, matrices as arrays.
+"""A tracker's options as JSON: numbers and words as they are, parts by name and fields, matrices as arrays.
 
 Nothing in a file is ever looked up outside this list of parts, and nothing in it is a program.
 """
