@@ -197,6 +197,7 @@ def test_what_a_file_cannot_hold_is_refused(path):
         MetricTracker(ensemble=lambda spawn: Pool([spawn(1.0, None)])): "ensemble=.* cannot be saved",
         MetricTracker(loss=Steep()): "loss=.* cannot be saved",
         MetricTracker(base=2**62): "too large",
+        MetricTracker(weights=OceladWeights(reset=1)): "option weights: reset must be of type bool, got 1",
     }.items():
         with pytest.raises(ValueError, match=words):
             ocelad.save(wrong.partial_fit(PAIRS, Y), path)

@@ -112,7 +112,7 @@ def words(rng, files):
         name = some(rng, list(entries))
         value = entries[name]
         how = rng.integers(4)
-        if how == 0 and type(value) in (int, float):
+        if how == 0 and type(value) in (int, float) and abs(value) < 2**99:
             entries[name] = value + some(rng, [-1, 1, 0.5, 2**40])
         elif how == 1:
             del entries[name]

@@ -184,11 +184,13 @@ def test_limit(saved):
 
 
 @pytest.mark.parametrize("regularizer", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("origin", [0.0, "matrix"])
 @pytest.mark.parametrize("n", [1, 30, 100])
-def test_memory_stays_within_the_limit(path, regularizer, n):
+def test_memory_stays_within_the_limit(path, regularizer, origin, n):
     """The smallest limit under which a file is read is more than what reading it takes."""
     pairs, y = comparisons(seed=1, steps=40, n=n)
-    ocelad.save(MetricTracker(regularizer=regularizer, step=0.5).partial_fit(pairs, y), path)
+    origin = np.diag(np.arange(1.0, n + 1)) if origin == "matrix" else origin
+    ocelad.save(MetricTracker(regularizer=regularizer, step=0.5, origin=origin).partial_fit(pairs, y), path)
     low, high = 0, 2**32
     while high - low > 1:
         middle = (low + high) // 2

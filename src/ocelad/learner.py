@@ -133,6 +133,6 @@ def check_part(value: Any, protocol: type, name: str, expected: str) -> None:
 
 def snapshot(array: Any) -> Array:
     """A private, read-only copy of an array of floats: what is handed out cannot be used to reach inside."""
-    copy = np.array(array, dtype=np.float64, order="C")  # products round differently in another order
+    copy = np.array(array, dtype=np.float64)
     copy.setflags(write=False)
     return copy

@@ -31,6 +31,7 @@ def describe(tracker: MetricTracker) -> tuple[dict[str, Any], Arrays]:
     ocelad = tracker._fitted()
     parameters = tracker.get_params(deep=False)
     words, arrays = options.encode(parameters)
+    options.decode(words, arrays)  # refuses here what it would refuse when read
     stray = vars(tracker).keys() - parameters.keys() - _FITTED
     if stray:
         raise ValueError(f"a file has no place for the tracker's {', '.join(sorted(stray))}; pickle has")
@@ -70,13 +71,13 @@ def rebuild(header: dict[str, Any], arrays: Arrays, limit: int) -> MetricTracker
     """The tracker of a header and arrays, if there can be one, and it takes at most ``limit`` bytes."""
     n, t, base = header["n_features"], header["t"], header["options"]["base"]
     levels = active(base + t, base)
-    rank = int(np.clip(arrays["ranks"], 0, n).max(initial=0)) if "ranks" in arrays else n
+    matrices = [name for name, word in header["options"].items() if isinstance(word, dict) and "array" in word]
+    rank = int(np.clip(arrays["ranks"], 0, n).max(initial=0)) if "ranks" in arrays and not matrices else n
     if engine.footprint(n, levels, rank) > limit:
         raise ValueError(f"a tracker of {n} features with {levels} levels may take more than {limit} bytes")
 
     tracker = MetricTracker(**options.decode(header["options"], arrays))
     ocelad = tracker._algorithm_2(n)
-    matrices = [name for name, word in header["options"].items() if isinstance(word, dict) and "array" in word]
     expected = [*matrices, "state", "losses", *engine.names(ocelad.ensemble)]
     if list(arrays) != expected:
         raise ValueError(f"its arrays are {', '.join(arrays) or 'none'}, expected {', '.join(expected)}")
