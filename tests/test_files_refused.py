@@ -11,7 +11,16 @@ import pytest
 
 import ocelad
 from forge import members_of, npy, resealed, sealed, with_array, with_header, zipped
-from ocelad import FileError, MetricTracker, NuclearNorm, SquaredFrobenius
+from ocelad import (
+    AdaNormalHedge,
+    CoinBetting,
+    FileError,
+    MetricTracker,
+    NuclearNorm,
+    OceladWeights,
+    SaolWeights,
+    SquaredFrobenius,
+)
 from streams import comparisons
 
 N = 4
@@ -49,6 +58,14 @@ FORGERIES = {
     ),
     "extra": (lambda path: sealed(members_of(path) | {"x.npy": npy(np.zeros(1))}), "expected state, losses"),
     "extra-file": (lambda path: sealed(members_of(path) | {"x": b""}), "its members are"),
+    "header-last": (
+        lambda path: sealed(dict(reversed(members_of(path).items()))),
+        "expected header.json and",
+    ),
+    "header-late": (
+        lambda path: sealed({"state.npy": b""} | members_of(path)),
+        "its members are state.npy, header.json, losses.npy",
+    ),
     "many": (lambda _: sealed({f"{i}": b"" for i in range(99)}), "more than 16 members"),
     "objects": (
         lambda path: sealed(members_of(path) | {"mu.npy": npy(np.array([{}] * 4), allow_pickle=True)}),
@@ -61,6 +78,10 @@ FORGERIES = {
         "rows.npy is in Fortran order",
     ),
     "not-npy": (lambda path: sealed(members_of(path) | {"mu.npy": b"12345"}), "mu.npy is not an array"),
+    "spaced-json": (
+        lambda path: sealed(members_of(path) | {"header.json": members_of(path)["header.json"] + b" "}),
+        "does not have the entries of this version",
+    ),
     "no-features": (lambda path: with_header(path, n_features=0), "must be integers"),
     "wide": (lambda path: with_header(path, n_features=10**6), "may take more than"),
     "other-time": (lambda path: with_header(path, t=10**9), "must be float64 of shape"),
@@ -142,6 +163,40 @@ def test_matrices_that_are_no_metrics_are_refused(path, spoil):
     ocelad.save(MetricTracker(regularizer=SquaredFrobenius(0.05), step=1.0).partial_fit(PAIRS, Y), path)
     path.write_bytes(with_array(path, "matrices", np.array([spoil(M) for M in np.load(path)["matrices"]])))
     with pytest.raises(FileError, match="not symmetric and positive semi-definite"):
+        ocelad.load(path)
+
+
+IMPOSSIBLE = {
+    "nobody-drawn": (SaolWeights(), 3, 0.0, "to which SaolWeights can come"),
+    "two-drawn": (SaolWeights(), 3, 1.0, "to which SaolWeights can come"),
+    "other-length": (OceladWeights(), 1, 7.0, "contradicts the time"),
+    "endless": (OceladWeights(), 2, 1.0, "contradicts the time"),
+    "other-age": (CoinBetting(), 3, -1.0, "contradicts the time"),
+    "negative-sum": (AdaNormalHedge(), 2, -1.0, "to which AdaNormalHedge can come"),
+    "regret-above-its-size": (AdaNormalHedge(), 1, 1e300, "to which AdaNormalHedge can come"),
+    "sum-above-the-age": (CoinBetting(), 2, 99.0, "to which CoinBetting can come"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_weights_that_no_rule_gives_are_refused(path, name):
+    weights, column, value, words = IMPOSSIBLE[name]
+    ocelad.save(MetricTracker(weights=weights, base=4).partial_fit(PAIRS, Y), path)
+    state = np.load(path)["state"].copy()
+    state[:, column] = value
+    path.write_bytes(with_array(path, "state", state))
+    with pytest.raises(FileError, match=words):
+        ocelad.load(path)
+
+
+def test_weights_that_overflow_are_refused(path):
+    ocelad.save(MetricTracker(weights=CoinBetting(), base=4).partial_fit(PAIRS, Y), path)
+    state = np.load(path)["state"].copy()
+    betting = np.flatnonzero(state[:, 2] > 0)
+    assert len(betting) > 1
+    state[betting[0], :2] = 1.7e308
+    path.write_bytes(with_array(path, "state", state))
+    with pytest.raises(FileError, match="gives no probabilities"):
         ocelad.load(path)
 
 

@@ -88,8 +88,8 @@ def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> MetricTracker:
     """The tracker that `save` wrote to a file; it continues bit for bit as if it had never been away.
 
     Everything in the file is checked before it is used, nothing in it is executed, and no more memory is taken
-    than ``limit`` (and less than a megabyte besides), whatever the file claims. Raises `FileError` if the file is
-    not in order.
+    than ``limit`` (and less than a megabyte besides, once the compiled kernels are there), whatever the file
+    claims. Raises `FileError` if the file is not in order.
 
     Parameters
     ----------

@@ -127,7 +127,12 @@ def _check_weights(rule: Weights, state: Array, columns: dict[str, list[float]])
         p = rule.probabilities(state)
         normalised = not isinstance(rule, FixedShare) or abs(float(np.exp(state).sum()) - 1.0) < 1e-6
     drawn = sorted(columns.get("drawn", [1.0]), reverse=True)
-    if not normalised or drawn != [1.0] + [0.0] * (len(drawn) - 1) or min(columns.get("C", [0.0])) < 0.0:
+    bounded = all(  # sums of regrets by the sum of their sizes, or by their number
+        abs(total) <= bound * (1.0 + 1e-9) + 1e-9
+        for name, limit in (("R", "C"), ("sum", "age"))
+        for total, bound in zip(columns.get(name, ()), columns.get(limit, ()), strict=True)
+    )
+    if not (normalised and bounded and drawn == [1.0] + [0.0] * (len(drawn) - 1)):
         raise ValueError(f"state is not one to which {type(rule).__name__} can come")
     if not ((p >= 0.0).all() and abs(float(p.sum()) - 1.0) < 1e-6):
         raise ValueError("state gives no probabilities")
