@@ -11,10 +11,11 @@ import ocelad.baselines
 import ocelad.data
 import ocelad.evaluate
 import ocelad.metric
+import ocelad.state
 import ocelad.studies
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = [ocelad, ocelad.metric, ocelad.data, ocelad.evaluate, ocelad.baselines, ocelad.studies]
+PACKAGES = [ocelad, ocelad.metric, ocelad.data, ocelad.evaluate, ocelad.baselines, ocelad.studies, ocelad.state]
 
 # The names that the documentation promises. A name is added here on purpose, or not at all.
 NAMES = {
@@ -23,6 +24,7 @@ NAMES = {
     "CoinBetting",
     "Comid",
     "Descent",
+    "FileError",
     "FixedShare",
     "FollowTheRegularizedLeader",
     "Frobenius",
@@ -49,7 +51,9 @@ NAMES = {
     "Union",
     "Unregularized",
     "VonNeumann",
+    "load",
     "on_intervals",
+    "save",
 }
 
 

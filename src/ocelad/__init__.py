@@ -23,6 +23,7 @@ from .metric import (
     VonNeumann,
 )
 from .ocelad import Ocelad
+from .state import FileError, load, save
 from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ __all__ = [
     "CoinBetting",
     "Comid",
     "Descent",
+    "FileError",
     "FixedShare",
     "FollowTheRegularizedLeader",
     "Frobenius",
@@ -59,5 +61,7 @@ __all__ = [
     "Union",
     "Unregularized",
     "VonNeumann",
+    "load",
     "on_intervals",
+    "save",
 ]

@@ -1,0 +1,128 @@
+"""Safe files: what a tracker has learned, in a form that no reader has to trust.
+
+See ``docs/files.md`` for the format.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+
+from ..metric import MetricTracker
+from . import container, contents
+from .header import from_json, to_json
+
+__all__ = ["FileError", "load", "save"]
+
+LIMIT = 2**32
+"""So many bytes `load` takes at most, unless told otherwise."""
+
+_HEADER = "header.json"
+_JSON = 64  # a byte of JSON becomes at most so many bytes of objects
+
+
+class FileError(ValueError):
+    """A file that is not, or no longer, what `save` has written. The message says which file and what is wrong."""
+
+
+def save(tracker: MetricTracker, path: str | os.PathLike[str]) -> None:
+    """Write what a tracker has learned, and its options, to a file.
+
+    The file appears whole or not at all: if anything fails, what was at ``path`` before is still there. The same
+    state always gives the same bytes.
+
+    Parameters
+    ----------
+    tracker
+        A `MetricTracker` that has seen a comparison. Its options must be parts of this library: an ``ensemble`` or
+        a loss of your own cannot be written to a file.
+    path
+        Where to; an existing file is replaced.
+
+    Examples
+    --------
+    >>> import tempfile, ocelad
+    >>> tracker = ocelad.MetricTracker().partial_fit([[[0.0, 1.0], [1.0, 1.0]]], [-1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ocelad.save(tracker, f"{folder}/tracker.ocelad")
+    ...     again = ocelad.load(f"{folder}/tracker.ocelad")
+    >>> again.pair_distance([[[0.0, 1.0], [1.0, 1.0]]]) == tracker.pair_distance([[[0.0, 1.0], [1.0, 1.0]]])
+    array([ True])
+    """
+    if type(tracker) is not MetricTracker:
+        raise ValueError(f"tracker must be a MetricTracker, got {tracker!r}")
+    header, arrays = contents.describe(tracker)
+    words = to_json(header)
+    contents.check(from_json(words), arrays, tracker.weights)  # never write what would not be read
+    members = {_HEADER: [memoryview(words)]}
+    members |= {f"{name}.npy": container.from_array(array) for name, array in arrays.items()}
+    _write(os.path.realpath(path), members)
+
+
+def _write(path: str, members: container.Members) -> None:
+    folder = os.path.dirname(path)
+    beside = os.path.join(folder, f".ocelad-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(beside, "xb") as file:
+            for piece in container.body(members):
+                file.write(piece)
+            file.write(container.seal(container.body(members)))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+    with suppress(OSError):  # some systems cannot open a folder
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)  # so that the new name survives a power cut
+        finally:
+            os.close(handle)
+
+
+def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> MetricTracker:
+    """The tracker that `save` wrote to a file; it continues bit for bit as if it had never been away.
+
+    Everything in the file is checked before it is used, nothing in it is executed, and no more memory is taken
+    than ``limit`` (and less than a megabyte besides, once the compiled kernels are there), whatever the file
+    claims. Raises `FileError` if the file is not in order.
+
+    Parameters
+    ----------
+    path
+        A file written by `save`.
+    limit
+        Bytes: a file whose tracker would need more is refused.
+    """
+    if not isinstance(limit, int) or limit < 1:
+        raise ValueError(f"limit must be a number of bytes, got {limit!r}")
+    found = os.stat(path)  # before opening: a pipe would wait for ever
+    name = os.fspath(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise FileError(f"{name}: it is not a regular file")
+    if found.st_size > limit:
+        raise FileError(f"{name}: it has {found.st_size} bytes, and the limit is {limit}")
+    with open(path, "rb") as file:
+        data = file.read(found.st_size)
+    try:
+        return _read(memoryview(data), limit)
+    except ValueError as error:
+        raise FileError(f"{name}: {error}") from None
+
+
+def _read(data: memoryview, limit: int) -> MetricTracker:
+    members = container.unpack(data)
+    names = list(members)
+    if names[:1] != [_HEADER] or not all(name.endswith(".npy") for name in names[1:]):
+        raise ValueError(f"its members are {', '.join(names)}, expected {_HEADER} and then arrays, each an .npy")
+    words = members.pop(_HEADER)
+    left = limit - len(data) - _JSON * len(words)
+    if left < 0:
+        raise ValueError(f"its header of {len(words)} bytes is too long for a limit of {limit}")
+    header = from_json(bytes(words))
+    arrays = {name.removesuffix(".npy"): container.to_array(name, view) for name, view in members.items()}
+    return contents.rebuild(header, arrays, left)
