@@ -55,7 +55,7 @@ def semidefinite(rng, n, rank):
     st.integers(1, 12),
     st.integers(0, 40),
     st.integers(1, 50),
-    st.sampled_from(["spread", "grid", "copies", "far"]),
+    st.sampled_from(["spread", "grid", "copies", "far", "shell"]),
     st.sampled_from([1, 3, 7, 1 << 14]),
 )
 def test_equal_to_brute_force_to_the_bit(seed, n, count, k, kind, block):
@@ -69,7 +69,10 @@ def test_equal_to_brute_force_to_the_bit(seed, n, count, k, kind, block):
         X = X[rng.integers(0, max(1, count // 4), count)] if count else X
     elif kind == "far":
         X = X + 1e9
-    queries = np.concatenate([X[:3], rng.normal(size=(3, n)) + (1e9 if kind == "far" else 0.0)])
+    elif kind == "shell":  # all but equally far from the query 0: rounding decides
+        X = X / np.sqrt(np.einsum("ij,jk,ik->i", X, M + np.eye(n), X))[:, None]
+        M = M + np.eye(n)
+    queries = np.concatenate([np.zeros((1, n)), X[:3], rng.normal(size=(3, n)) + (1e9 if kind == "far" else 0.0)])
     index = MovingIndex(Given(M, mu=2.0))
     for part in np.array_split(X, 3):
         index.add(part)
