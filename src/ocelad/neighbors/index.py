@@ -122,8 +122,7 @@ class MovingIndex:
         X = self._X[: len(self)]
         M = matrix(self.metric, X.shape[1])
         if self._projection is None or not np.array_equal(self._projection.M, M):
-            with np.errstate(over="ignore"):
-                self._projection = Projection(M, X.mean(axis=0))
+            self._projection = Projection(M, X)
         self._projection.extend(X)
         return self._projection
 

@@ -20,6 +20,8 @@ BLOCK = 1 << 14
 """So many points are bounded at a time,"""
 ENTRIES = 1 << 20
 """for so many queries at once that no temporary array has more entries than this, or than a row of it needs."""
+IN_CACHE = 1 << 16
+"""So many entries are projected at a time."""
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -45,26 +47,27 @@ def measured(L: Array, X: Array, q: Array) -> Array:
 class Projection:
     """The coordinates of the stored points under M."""
 
-    def __init__(self, M: Array, centre: Array) -> None:
-        self.M, self.L, self.centre = M, factor(M), centre
+    def __init__(self, M: Array, X: Array) -> None:
+        self.M, self.L = M, factor(M)
+        with np.errstate(over="ignore"):
+            self.centre = X[:: len(X) // 1000 + 1].mean(axis=0)  # near the points is good enough: it saves digits
         self.rows = np.zeros((0, len(self.L) + 2))  # (z, |z|^2 - slack, 1), with room to grow into
         self.slack = np.zeros(0)
         self.count = 0
 
     def extend(self, X: Array) -> None:
         """Project those of all points X that are new."""
-        new = X[self.count :]
-        if not len(new):
-            return
         if len(X) > len(self.rows):
             room = max(len(X), 2 * self.count)
             rows, slack = np.empty((room, self.rows.shape[1])), np.empty(room)
             rows[: self.count], slack[: self.count] = self.rows[: self.count], self.slack[: self.count]
             self.rows, self.slack = rows, slack
-        z, squares, slack_new = self._coordinates(new, "stored points")
-        place = slice(self.count, len(X))
-        self.rows[place, :-2], self.rows[place, -2], self.rows[place, -1] = z, squares - slack_new, 1.0
-        self.slack[place] = slack_new
+        step = max(1, IN_CACHE // X.shape[1])
+        for start in range(self.count, len(X), step):
+            part = slice(start, min(start + step, len(X)))
+            z, squares, slack = self._coordinates(X[part], "stored points")
+            self.rows[part, :-2], self.rows[part, -2], self.rows[part, -1] = z, squares - slack, 1.0
+            self.slack[part] = slack
         self.count = len(X)
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
