@@ -11,10 +11,19 @@ import ocelad.baselines
 import ocelad.data
 import ocelad.evaluate
 import ocelad.metric
+import ocelad.neighbors
 import ocelad.studies
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = [ocelad, ocelad.metric, ocelad.data, ocelad.evaluate, ocelad.baselines, ocelad.studies]
+PACKAGES = [
+    ocelad,
+    ocelad.metric,
+    ocelad.data,
+    ocelad.evaluate,
+    ocelad.baselines,
+    ocelad.neighbors,
+    ocelad.studies,
+]
 
 # The names that the documentation promises. A name is added here on purpose, or not at all.
 NAMES = {

@@ -101,8 +101,8 @@ class MovingIndex:
         """Distances (not squared) and ids of the k nearest stored points of each query, nearest first.
 
         Both have shape (m, k). Of equally near points the one that came first is first. Where there are fewer than
-        k points, or with ``within_threshold`` fewer that are similar to the query, d^2 <= mu_, the row is filled
-        up with distance inf and id -1.
+        k points, or with ``within_threshold`` fewer that are similar to it, d^2 <= ``mu_``, the row is filled up
+        with distance inf and id -1.
         """
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise ValueError(f"k must be an integer >= 1, got {k!r}")
