@@ -276,7 +276,7 @@ def test_exported_coordinates_are_euclidean_and_fresh_until_the_metric_moves():
     [
         (Given([[1.0, 0.0], [0.0, 1.0]]), True),
         (Given([[1.0, -0.0], [-0.0, 1.0]]), True),
-        (Given([[1.0, 0.0], [0.0, 1.0]], mu=np.nextafter(1.0, 2.0)), False),
+        (Given([[1.0, 0.0], [0.0, 1.0]], mu=np.nextafter(1.0, 2.0) ** 2), False),
         (Given([[1.0, 0.0], [0.0, np.nextafter(1.0, 2.0)]]), False),
     ],
 )
@@ -314,6 +314,7 @@ def stored():
         (lambda index: index.add([[1.0, 2.0]], [2**63]), "ids must be"),
         (lambda index: index.add([[1.0, 2.0]], ["a"]), "ids must be .* got dtype <U1"),
         (lambda index: index.add([[1.0, 2.0]], [1.5]), "ids must be"),
+        (lambda index: index.add([[1.0, 2.0]], [[1], [2, 3]]), "ids must be"),
         (lambda index: index.add([[1.0, 2.0]], [True]), "ids must be"),
         (lambda index: index.remove([7]), "ids must be those of stored points, 7 is not"),
         (lambda index: index.remove([0, 9]), "9 is not"),
@@ -381,3 +382,6 @@ def test_anything_with_a_matrix_and_a_threshold_will_do():
     assert index.kneighbors([[0.0, 0.0]], 2)[0].tolist() == [[0.0, 5.0]]
     assert index.kneighbors([[0.0, 0.0]], 2, within_threshold=True)[1].tolist() == [[0, -1]]
     assert change.moved(np.eye(2), np.eye(2), np.zeros((1, 2))) == 0.0
+    mark, metric.threshold_ = index.fingerprint, 5.0
+    assert index.kneighbors([[0.0, 0.0]], 2, within_threshold=True)[1].tolist() == [[0, 1]]
+    assert index.fingerprint != mark

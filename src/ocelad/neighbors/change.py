@@ -43,9 +43,15 @@ def matrix(metric: MovingMetric, n: int) -> Array:
     return np.array(M)
 
 
-def fingerprint(M: Array, mu: float) -> str:
+def threshold(metric: MovingMetric) -> float:
+    """The largest distance of similar points: a ``threshold_`` that was set or calibrated, else sqrt(mu)."""
+    given = getattr(metric, "threshold_", None)
+    return math.sqrt(metric.mu_) if given is None else float(given)
+
+
+def fingerprint(M: Array, threshold: float) -> str:
     """The same if and only if matrix and threshold are, to the bit."""
-    content = np.append(M + 0.0, mu).astype("<f8").tobytes()  # + 0.0: there is only one zero
+    content = np.append(M + 0.0, threshold).astype("<f8").tobytes()  # + 0.0: there is only one zero
     return blake2b(content, digest_size=16).hexdigest()
 
 

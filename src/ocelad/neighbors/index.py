@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..learner import Array, Integers
 from ..metric import validate
-from .change import MovingMetric, fingerprint, matrix, moved
+from .change import MovingMetric, fingerprint, matrix, moved, threshold
 from .projection import Projection, factor
 
 SAMPLE = 4096
@@ -23,7 +23,8 @@ class MovingIndex:
     Parameters
     ----------
     metric
-        A `MetricTracker`, or anything with ``get_mahalanobis_matrix()`` and ``mu_``. It is looked at, not changed.
+        A `MetricTracker`, or anything with ``get_mahalanobis_matrix()`` and ``mu_``. Similar are points within its
+        ``threshold_``, or sqrt(``mu_``) where it has none. It is looked at, not changed.
 
     Examples
     --------
@@ -101,8 +102,8 @@ class MovingIndex:
         """Distances (not squared) and ids of the k nearest stored points of each query, nearest first.
 
         Both have shape (m, k). Of equally near points the one that came first is first. Where there are fewer than
-        k points, or with ``within_threshold`` fewer that are similar to it, d^2 <= ``mu_``, the row is filled up
-        with distance inf and id -1.
+        k points, or with ``within_threshold`` fewer that are similar to it, the row is filled up with
+        distance inf and id -1.
         """
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise ValueError(f"k must be an integer >= 1, got {k!r}")
@@ -110,7 +111,7 @@ class MovingIndex:
         distances, ids = np.full((len(queries), k), np.inf), np.full((len(queries), k), -1, dtype=np.int64)
         if not len(self) or not len(queries):
             return distances, ids
-        reach = math.sqrt(self.metric.mu_) if within_threshold else math.inf
+        reach = threshold(self.metric) if within_threshold else math.inf
         nearest = self._projected().nearest(self._X[: len(self)], queries, int(k))
         for row, (squares, at) in enumerate(nearest):
             d = np.sqrt(squares)
@@ -135,13 +136,13 @@ class MovingIndex:
         """
         M = matrix(self.metric, self._X.shape[1])
         Z = self._X[: len(self)].reshape(len(self), len(M)) @ factor(M).T
-        self._exported = M, float(self.metric.mu_)
+        self._exported = M, threshold(self.metric)
         return Z, self.ids
 
     @property
     def fingerprint(self) -> str:
         """32 hexadecimal digits, the same if and only if matrix and threshold are, to the bit."""
-        return fingerprint(matrix(self.metric, self._X.shape[1]), float(self.metric.mu_))
+        return fingerprint(matrix(self.metric, self._X.shape[1]), threshold(self.metric))
 
     @property
     def stale(self) -> bool:
@@ -167,18 +168,19 @@ class MovingIndex:
 
 def _points(X: Any, n: int) -> Array:
     """Points of shape (m, n), or with any number of features > 0 if n is 0."""
-    if n:
-        return validate.points(X, n)
-    expected = "an array of finite numbers of shape (m, n): m points with n features"
+    expected = f"an array of finite numbers of shape (m, {n or 'n'})"
     points = validate.real(X, "X", expected)
-    if points.ndim != 2 or points.shape[1] == 0:
+    if points.ndim != 2 or points.shape[1] != (n or points.shape[1]) or points.shape[1] == 0:
         raise ValueError(f"X must be {expected}, got shape {points.shape}")
     return points
 
 
 def _ids(ids: Any) -> Integers:
     expected = "a one-dimensional array of integers >= 0"
-    array = np.asarray(ids)
+    try:
+        array = np.asarray(ids)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"ids must be {expected}; {error}") from None
     if array.ndim == 1 and not array.size:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
