@@ -93,7 +93,7 @@ def test_shared_columns_keep_squared_lengths_on_average():
     columns = Columns(1, 16).after({"first": 0.0})
     ratios = []
     for trial in range(400):
-        x = {f"late {trial} {k}": float(value) for k, value in enumerate(rng.normal(size=8))}
+        x = {f"late {trial} {k}": float(value) for k, value in enumerate(rng.uniform(1, 2, size=8))}
         ratios.append((columns.vector(x) ** 2).sum() / sum(value**2 for value in x.values()))
     assert abs(np.mean(ratios) - 1) < 4 * np.std(ratios) / np.sqrt(len(ratios))  # signs cancel the cross terms
 
