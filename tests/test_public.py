@@ -11,11 +11,21 @@ import ocelad.baselines
 import ocelad.data
 import ocelad.evaluate
 import ocelad.metric
+import ocelad.neighbors
 import ocelad.state
 import ocelad.studies
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = [ocelad, ocelad.metric, ocelad.data, ocelad.evaluate, ocelad.baselines, ocelad.studies, ocelad.state]
+PACKAGES = [
+    ocelad,
+    ocelad.metric,
+    ocelad.data,
+    ocelad.evaluate,
+    ocelad.baselines,
+    ocelad.neighbors,
+    ocelad.state,
+    ocelad.studies,
+]
 
 # The names that the documentation promises. A name is added here on purpose, or not at all.
 NAMES = {

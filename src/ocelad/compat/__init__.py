@@ -1,0 +1,1 @@
+"""Other libraries' interfaces. Nothing here is imported by ``import ocelad``."""

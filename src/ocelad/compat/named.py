@@ -1,0 +1,83 @@
+"""A tracked metric over dictionaries of features, which may appear and vanish at any time.
+
+    distance(x, z) = |M^1/2 (x - z)|,      transform(x) = M^1/2 x,      an absent feature counts as 0.
+
+The symmetric root moves as continuously as M does and has a coordinate for every feature, whereas eigenvectors
+change sign and order from one step to the next, which would upset a model that learns from the coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+
+import numpy as np
+from sklearn.base import clone
+
+from ..learner import Array
+from ..metric import MetricTracker
+from .columns import Columns, Named, checked
+
+LARGEST = 1e140
+"""Differences beyond this size leave nothing of M in the units of the features."""
+
+
+class NamedTracker:
+    """A `MetricTracker` whose points are dictionaries.
+
+    Until the first comparison the metric is Euclid's. From then on it is the tracker's, to which a feature that
+    has never been compared does not matter.
+
+    >>> metric = NamedTracker(MetricTracker(), Columns(own=10, shared=0))
+    >>> metric.distance({"a": 3.0}, {"b": 4.0})
+    5.0
+    """
+
+    def __init__(self, tracker: MetricTracker, columns: Columns) -> None:
+        self.tracker: MetricTracker = clone(tracker)
+        self.columns = columns
+        self.learned = False
+        self._root: Array | None = None
+
+    def learn(self, pairs: list[tuple[Array, Array]], similar: list[bool], columns: Columns) -> None:
+        """Comparisons of points that are laid out by ``columns``."""
+        if pairs:
+            self.tracker.partial_fit(np.array(pairs), np.where(similar, 1, -1))
+            self.learned, self._root = True, None
+        self.columns = columns
+
+    def distance(self, x: Named, z: Named) -> float:
+        """The distance (not squared) of two points."""
+        x, z = checked(x, "x"), checked(z, "z")
+        if not self.learned:
+            return math.hypot(*(x.get(name, 0.0) - z.get(name, 0.0) for name in {**x, **z}))
+        return math.hypot(*self._coordinates(self.columns.vector(x) - self.columns.vector(z)))
+
+    def transform(self, x: Named) -> dict[Hashable, float]:
+        """A coordinate for every feature seen so far."""
+        x = checked(x, "x")
+        if not self.learned:
+            return dict(x)
+        return dict(zip(self.columns.names, self._coordinates(self.columns.vector(x)), strict=True))
+
+    def _coordinates(self, row: Array) -> list[float]:
+        root = self._symmetric_root()
+        size = float(np.abs(row).max()) or 1.0  # no product overflows before the last
+        return [size * value for value in (root @ (row[: len(root)] / size)).tolist()]
+
+    def _symmetric_root(self) -> Array:
+        """M^1/2 over the columns in use; the others are zero."""
+        used = len(self.columns.names)
+        if self._root is None or len(self._root) != used:
+            if self.tracker.scale_ > LARGEST:
+                raise OverflowError(
+                    f"features differ by {self.tracker.scale_:.1g}, expected at most {LARGEST:.0g}"
+                )
+            s, V = np.linalg.eigh(self.tracker.get_mahalanobis_matrix()[:used, :used])
+            self._root = (V * np.sqrt(np.maximum(s, 0.0))) @ V.T
+        return self._root
+
+    @property
+    def mu(self) -> float:
+        """The threshold on squared distances."""
+        return self.tracker.mu_

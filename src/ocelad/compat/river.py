@@ -1,0 +1,233 @@
+"""river's interface: a metric that is learned one labelled point, or one pair, at a time.
+
+Needs river: ``pip install "ocelad[river]"``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Hashable
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from ..learner import Array
+from ..metric import MetricTracker
+from .columns import Columns, Named, checked
+from .named import NamedTracker
+
+try:
+    from river import base
+except ImportError as error:
+    raise ImportError('ocelad.compat.river needs river: pip install "ocelad[river]"') from error
+
+__all__ = ["MetricTransformer", "PairClassifier", "pair"]
+
+PREFIXES = ("x:", "z:")
+
+
+class MetricTransformer(base.SupervisedTransformer):  # type: ignore[misc]
+    """Learn from labelled points the metric in which equal labels are close, while it changes.
+
+    Each point is compared with one earlier point of its own label and one of another, drawn from the latest
+    ``window``. Features should be on comparable scales: put a ``StandardScaler`` in front. ``transform_one`` gives
+    coordinates, one per feature, in which the learned distance is Euclidean; before anything has been learned,
+    points are left as they are. Coordinates of different times do not compare: a model that stores points, such as
+    k-NN, should store the original ones and use ``distance_one``.
+
+    Parameters
+    ----------
+    tracker
+        A `MetricTracker` with the options to use; it is copied, not trained. None is ``MetricTracker()``.
+    window
+        How many of the latest points are kept to be compared with.
+    max_features
+        So many features, the first ones seen, have a column of the metric each.
+    shared_columns
+        So many further columns are shared, by signed hashing, by all features that come later; with 0 those are
+        ignored. Memory is bounded whatever comes.
+    seed
+        Of the draws from the window.
+
+    Examples
+    --------
+    >>> from random import Random
+    >>> rng, model = Random(0), MetricTransformer(seed=0)
+    >>> for t in range(300):
+    ...     label = rng.choice(["ripe", "raw"])
+    ...     model.learn_one({"colour": rng.gauss(label == "ripe", 0.2), "noise": rng.gauss(0, 1)}, label)
+    >>> ripe = {"colour": 1.0, "noise": 0.5}
+    >>> raw, other = ripe | {"colour": 0.0}, ripe | {"noise": -0.5}
+    >>> model.distance_one(ripe, raw) > 2 * model.distance_one(ripe, other)
+    True
+    >>> sorted(model.transform_one(ripe))
+    ['colour', 'noise']
+    """
+
+    def __init__(
+        self,
+        tracker: MetricTracker | None = None,
+        window: int = 100,
+        max_features: int = 128,
+        shared_columns: int = 32,
+        seed: int | None = None,
+    ) -> None:
+        self.tracker = tracker
+        self.window = _count(window, "window", 1)
+        self.max_features = max_features
+        self.shared_columns = shared_columns
+        self.seed = seed
+        self.metric = _metric(tracker, max_features, shared_columns)
+        self._random = Random(seed)
+        self._recent: deque[tuple[Array, Hashable]] = deque(maxlen=window)
+
+    def learn_one(self, x: Named, y: Hashable) -> None:
+        """Learn a point and its label."""
+        x = checked(x, "x")
+        if y is None or not isinstance(y, Hashable) or y != y:
+            raise ValueError(f"y must be a label, got {y!r}")
+        columns = self.metric.columns.after(x)
+        point = columns.vector(x)
+        drawn = self._random.getstate()
+        same = [other for other, label in self._recent if label == y]
+        different = [other for other, label in self._recent if label != y]
+        partners = [(self._random.choice(group), group is same) for group in (same, different) if group]
+        try:
+            self.metric.learn([(point, other) for other, _ in partners], [s for _, s in partners], columns)
+        except BaseException:  # a rejected point leaves no trace
+            self._random.setstate(drawn)
+            raise
+        self._recent.append((point, y))
+
+    def transform_one(self, x: Named) -> dict[Hashable, float]:
+        """Coordinates in which the learned distance is Euclidean."""
+        return self.metric.transform(x)
+
+    def distance_one(self, x: Named, z: Named) -> float:
+        """The learned distance (not squared) of two points."""
+        return self.metric.distance(x, z)
+
+
+class PairClassifier(base.Classifier):  # type: ignore[misc]
+    """Learn from pairs which points are similar, True, and which are different, False, while that changes.
+
+    The features of the first point have names that begin with one prefix, those of the second with the other;
+    `pair` writes them so. A feature with neither prefix is taken for a difference that has been formed already.
+
+    Parameters
+    ----------
+    tracker
+        A `MetricTracker` with the options to use; it is copied, not trained. None is ``MetricTracker()``.
+    prefixes
+        What the names of the first and of the second point's features begin with.
+    max_features, shared_columns
+        As in `MetricTransformer`.
+
+    Examples
+    --------
+    >>> import random
+    >>> rng, model, right = random.Random(1), PairClassifier(), 0
+    >>> for t in range(600):
+    ...     a, b = ({"height": rng.gauss(0, 1), "noise": rng.gauss(0, 1)} for _ in range(2))
+    ...     similar = abs(a["height"] - b["height"]) < 1
+    ...     right += model.predict_one(pair(a, b)) == similar
+    ...     model.learn_one(pair(a, b), similar)
+    >>> right > 500
+    True
+    """
+
+    def __init__(
+        self,
+        tracker: MetricTracker | None = None,
+        prefixes: tuple[str, str] = PREFIXES,
+        max_features: int = 128,
+        shared_columns: int = 32,
+    ) -> None:
+        self.tracker = tracker
+        self.prefixes = _prefixes(prefixes)
+        self.max_features = max_features
+        self.shared_columns = shared_columns
+        self.metric = _metric(tracker, max_features, shared_columns)
+
+    def learn_one(self, x: Named, y: bool) -> None:
+        """Learn a pair and whether its points are similar (True or 1) or different (False, 0 or -1)."""
+        first, second = self._points(x)
+        if not isinstance(y, (bool, int, float, np.generic)) or y not in (-1, 0, 1):
+            raise ValueError(f"y must be True (similar) or False (different), got {y!r}")
+        columns = self.metric.columns.after(first | second)
+        self.metric.learn([(columns.vector(first), columns.vector(second))], [bool(y == 1)], columns)
+
+    def predict_proba_one(self, x: Named, **_: Any) -> dict[bool, float]:
+        """How sure it is that the points are similar: the logistic function of the margin mu - d^2."""
+        first, second = self._points(x)
+        if not self.metric.learned:
+            return {False: 0.5, True: 0.5}
+        distance = self.metric.distance(first, second)
+        margin = self.metric.mu - distance * distance
+        tail = math.exp(-abs(margin))  # never overflows
+        likely, unlikely = 1.0 / (1.0 + tail), tail / (1.0 + tail)
+        return {False: unlikely, True: likely} if margin >= 0 else {False: likely, True: unlikely}
+
+    def predict_one(self, x: Named, **_: Any) -> bool:
+        """Whether the points are similar."""
+        return self.predict_proba_one(x)[True] >= 0.5
+
+    def distance_one(self, x: Named) -> float:
+        """The learned distance (not squared) of the pair."""
+        return self.metric.distance(*self._points(x))
+
+    def _points(self, x: Named) -> tuple[dict[Hashable, float], dict[Hashable, float]]:
+        points: tuple[dict[Hashable, float], dict[Hashable, float]] = ({}, {})
+        bare = {}
+        for name, value in checked(x, "x").items():
+            for point, prefix in zip(points, self.prefixes, strict=True):
+                if isinstance(name, str) and name.startswith(prefix):
+                    point[name.removeprefix(prefix)] = value
+                    break
+            else:
+                bare[name] = value
+        for name, value in bare.items():
+            points[0][name] = points[0].get(name, 0.0) + value
+        return points
+
+
+def pair(x: Named, z: Named, prefixes: tuple[str, str] = PREFIXES) -> dict[Hashable, Any]:
+    """Two points as the features of one pair.
+
+    >>> pair({"height": 1.8}, {"height": 1.6})
+    {'x:height': 1.8, 'z:height': 1.6}
+    """
+    features: dict[Hashable, Any] = {}
+    for point, prefix in zip((x, z), _prefixes(prefixes), strict=True):
+        for name, value in point.items():
+            if not isinstance(name, str):
+                raise ValueError(f"names of features must be strings to get a prefix, got {name!r}")
+            features[prefix + name] = value
+    return features
+
+
+def _metric(tracker: Any, max_features: Any, shared_columns: Any) -> NamedTracker:
+    if not (tracker is None or isinstance(tracker, MetricTracker)):
+        raise ValueError(f"tracker must be a MetricTracker or None, got {tracker!r}")
+    own, shared = _count(max_features, "max_features", 1), _count(shared_columns, "shared_columns", 0)
+    return NamedTracker(MetricTracker() if tracker is None else tracker, Columns(own, shared))
+
+
+def _count(value: Any, name: str, least: int) -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+    return int(value)
+
+
+def _prefixes(value: Any) -> tuple[str, str]:
+    if (
+        not isinstance(value, tuple)
+        or len(value) != 2
+        or not all(isinstance(prefix, str) and prefix for prefix in value)
+        or value[0].startswith(value[1])
+        or value[1].startswith(value[0])
+    ):
+        raise ValueError(f"prefixes must be two strings that cannot be mistaken for each other, got {value!r}")
+    return value[0], value[1]

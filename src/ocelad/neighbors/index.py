@@ -1,0 +1,190 @@
+"""Stored points, their ids, and the projection that is formed again only when the metric has moved."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..learner import Array, Integers
+from ..metric import validate
+from .change import MovingMetric, fingerprint, matrix, moved, threshold
+from .projection import Projection, factor
+
+SAMPLE = 4096
+"""``moved`` looks at no more than so many of the stored points, evenly spaced."""
+
+
+class MovingIndex:
+    """Points that are searched under the metric as it is now, exactly.
+
+    Parameters
+    ----------
+    metric
+        A `MetricTracker`, or anything with ``get_mahalanobis_matrix()`` and ``mu_``. Similar are points within its
+        ``threshold_``, or sqrt(``mu_``) where it has none. It is looked at, not changed.
+
+    Examples
+    --------
+    >>> from ocelad import MetricTracker
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = rng.normal(size=(400, 2, 3))
+    >>> y = np.where(np.abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)  # only the first feature matters
+    >>> index = MovingIndex(MetricTracker().partial_fit(pairs, y))
+    >>> ids = index.add([[0.0, 2.0, 0.0], [1.5, 0.0, 0.0], [5.0, 0.0, 0.0]])
+    >>> distances, ids = index.kneighbors([[0.0, 0.0, 0.0]], k=2)
+    >>> ids
+    array([[0, 1]])
+    """
+
+    def __init__(self, metric: MovingMetric) -> None:
+        self.metric = metric
+        self._X = np.zeros((0, 0))  # with room to grow into; no columns before the first points
+        self._ids: Integers = np.zeros(0, dtype=np.int64)
+        self._taken: set[int] = set()
+        self._next = 0
+        self._projection: Projection | None = None
+        self._exported: tuple[Array, float] | None = None
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def ids(self) -> Integers:
+        """The ids of the stored points, in the order in which they came."""
+        return self._ids.copy()
+
+    def add(self, X: ArrayLike, ids: ArrayLike | None = None) -> Integers:
+        """Store points and return their ids.
+
+        Parameters
+        ----------
+        X
+            Of shape (m, n).
+        ids
+            Of shape (m,), integers >= 0 that are not in use. None counts on from the largest id so far.
+        """
+        points = _points(X, self._X.shape[1])
+        new = np.arange(self._next, self._next + len(points)) if ids is None else _ids(ids)
+        fresh = set(new.tolist())
+        if len(new) != len(points):
+            raise ValueError(f"ids must be one integer for each of the {len(points)} points, got {len(new)}")
+        if len(fresh) < len(new) or fresh & self._taken:
+            raise ValueError("ids must differ from one another and from those in use")
+        if not len(points):
+            return new
+        old = self._X[: len(self)]
+        if len(old) + len(points) > len(self._X):  # doubled, so that points may come one by one
+            self._X = np.empty((max(len(old) + len(points), 2 * len(old)), points.shape[1]))
+            self._X[: len(old)] = old if len(old) else 0.0
+        self._X[len(old) : len(old) + len(points)] = points
+        self._ids = np.concatenate([self._ids, new])
+        self._taken |= fresh
+        self._next = max(self._next, int(new.max()) + 1)
+        return new.copy()
+
+    def remove(self, ids: ArrayLike) -> None:
+        """Forget points."""
+        gone = _ids(ids)
+        unknown = set(gone.tolist()) - self._taken
+        if unknown:
+            raise ValueError(f"ids must be those of stored points, {min(unknown)} is not")
+        kept = ~np.isin(self._ids, gone)
+        if self._projection is not None:
+            self._projection.extend(self._X[: len(self)])
+            self._projection.keep(kept)
+        self._X, self._ids = self._X[: len(self)][kept], self._ids[kept]
+        self._taken -= set(gone.tolist())
+
+    def kneighbors(self, X: ArrayLike, k: int = 5, *, within_threshold: bool = False) -> tuple[Array, Integers]:
+        """Distances (not squared) and ids of the k nearest stored points of each query, nearest first.
+
+        Both have shape (m, k). Of equally near points the one that came first is first. Where there are fewer than
+        k points, or with ``within_threshold`` fewer that are similar to it, the row is filled up with
+        distance inf and id -1.
+        """
+        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
+            raise ValueError(f"k must be an integer >= 1, got {k!r}")
+        queries = _points(X, self._X.shape[1])
+        distances, ids = np.full((len(queries), k), np.inf), np.full((len(queries), k), -1, dtype=np.int64)
+        if not len(self) or not len(queries):
+            return distances, ids
+        reach = threshold(self.metric) if within_threshold else math.inf
+        nearest = self._projected().nearest(self._X[: len(self)], queries, int(k))
+        for row, (squares, at) in enumerate(nearest):
+            d = np.sqrt(squares)
+            similar = int(np.searchsorted(d, reach, side="right"))
+            distances[row, :similar], ids[row, :similar] = d[:similar], self._ids[at[:similar]]
+        return distances, ids
+
+    def _projected(self) -> Projection:
+        X = self._X[: len(self)]
+        M = matrix(self.metric, X.shape[1])
+        if self._projection is None or not np.array_equal(self._projection.M, M):
+            self._projection = Projection(M, X)
+        self._projection.extend(X)
+        return self._projection
+
+    # For an index elsewhere
+
+    def export(self) -> tuple[Array, Integers]:
+        """Coordinates in which the distance is Euclidean now, and ids: what an index elsewhere would hold.
+
+        `stale` and `moved` count from the latest export.
+        """
+        M = matrix(self.metric, self._X.shape[1])
+        Z = self._X[: len(self)].reshape(len(self), len(M)) @ factor(M).T
+        self._exported = M, threshold(self.metric)
+        return Z, self.ids
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits, the same if and only if matrix and threshold are, to the bit."""
+        return fingerprint(matrix(self.metric, self._X.shape[1]), threshold(self.metric))
+
+    @property
+    def stale(self) -> bool:
+        """Whether matrix or threshold have changed since the latest `export`; True before the first."""
+        return self._exported is None or fingerprint(*self._exported) != self.fingerprint
+
+    @property
+    def moved(self) -> float:
+        """How far squared distances between stored points have changed since the latest `export`.
+
+        It is the root mean square of the change over all pairs of stored points, as a fraction of the root mean
+        square of the squared distances at the export: 0.05 says that they are typically off by 5 %. It is inf
+        before the first export, and where all distances were zero and are so no more. Of more than 4096 points an
+        evenly spaced sample is taken.
+        """
+        if self._exported is None:
+            return math.inf
+        X = self._X[: len(self)]
+        if len(X) > SAMPLE:
+            X = X[np.linspace(0, len(X) - 1, SAMPLE).round().astype(np.int64)]
+        return moved(self._exported[0], matrix(self.metric, X.shape[1]), X)
+
+
+def _points(X: Any, n: int) -> Array:
+    """Points of shape (m, n), or with any number of features > 0 if n is 0."""
+    expected = f"an array of finite numbers of shape (m, {n or 'n'})"
+    points = validate.real(X, "X", expected)
+    if points.ndim != 2 or points.shape[1] != (n or points.shape[1]) or points.shape[1] == 0:
+        raise ValueError(f"X must be {expected}, got shape {points.shape}")
+    return points
+
+
+def _ids(ids: Any) -> Integers:
+    expected = "a one-dimensional array of integers >= 0"
+    try:
+        array = np.asarray(ids)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"ids must be {expected}; {error}") from None
+    if array.ndim == 1 and not array.size:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"ids must be {expected}, got dtype {array.dtype} and shape {array.shape}")
+    if array.min() < 0 or array.max() >= 2**63 - 1:
+        raise ValueError(f"ids must be {expected} and < 2^63 - 1, got {array.min()} to {array.max()}")
+    return array.astype(np.int64)
