@@ -158,8 +158,8 @@ def check_base(base: int) -> int:
     return int(base)
 
 
-def check_start(start: str) -> str:
+def check_start(start: str) -> Literal["fresh", "continue"]:
     """What level 0 does when it re-opens, if it is one of the two."""
     if start not in ("fresh", "continue"):
         raise ValueError(f"start must be 'fresh' or 'continue', got {start!r}")
-    return start
+    return "fresh" if start == "fresh" else "continue"

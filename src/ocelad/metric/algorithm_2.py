@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ensemble import Rice, check_base
+from ..ensemble import check_base, check_start
 from ..learner import check_part
 from ..ocelad import Ocelad
 from . import validate
-from .comid import ComidOnIntervals, Descent
+from .comid import Descent, Recipe
 from .divergences import Divergence
 from .estimate import Metric
 from .learning import Learners
@@ -35,12 +35,12 @@ def algorithm_2(options: MetricTracker, n: int, given: Metric | None) -> Learner
     threshold_step = validate.number(o.threshold_step, "threshold_step", positive=False)
     descent = Descent(o.regularizer, o.divergence, threshold_step, o.step_cap)
     name, M, mu = ("origin", o.origin, 1.0) if given is None else ("components_", given.M, given.mu)
-    origin = Metric(validate.start_matrix(M, n, o.divergence.definite, name), mu)
-    spawn = ComidOnIntervals(origin, step, descent)  # line 5
-    base = check_base(o.base)
-    black_boxes = Rice(spawn, base, o.start)
-    ensemble = rice(spawn, base, o.start, o.loss) if o.ensemble is None else o.ensemble(spawn)  # line 4
-    return Learners(Ocelad(ensemble, o.weights, o.order), o.loss, black_boxes)  # lines 6-8
+    origin = validate.start(M, n, o.divergence.definite, name)
+    max_rank = validate.max_rank(o.max_rank, origin)
+    base, start = check_base(o.base), check_start(o.start)
+    recipe = Recipe(n, origin, mu, step, descent, base, start, max_rank)  # line 5
+    ensemble = rice(recipe, o.loss) if o.ensemble is None else o.ensemble(recipe.spawn())  # line 4
+    return Learners(Ocelad(ensemble, o.weights, o.order), o.loss, recipe)  # lines 6-8
 
 
 def first_scale(options: MetricTracker) -> Scale:

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
+
+from ..ensemble import Rice
 from ..learner import Array, DifferentiableLoss
 from .divergences import Divergence, Frobenius, spectral
 from .estimate import Metric
@@ -88,13 +92,20 @@ class Comid:
            [0. , 0. ]])
     """
 
-    def __init__(self, start: Metric, step: float, descent: Descent) -> None:
+    def __init__(self, start: Metric, step: float, descent: Descent, max_rank: int | None = None) -> None:
         if not (step > 0 and math.isfinite(step)):
             raise ValueError(f"step must be positive and finite, got {step!r}")
-        self.estimate, self.step, self.descent = start, step, descent
+        self.estimate, self.step, self.descent, self.max_rank = start, step, descent, max_rank
+        self.discarded = 0.0  # what was cut off from the trace of M to stay within max_rank
 
     def update(self, loss: DifferentiableLoss[Metric]) -> None:
-        self.estimate = self.descent(self.estimate, loss, self.step)
+        estimate = self.descent(self.estimate, loss, self.step)
+        if self.max_rank is not None and self.max_rank < len(estimate.M):
+            s, V = np.linalg.eigh(estimate.M)
+            kept = np.maximum(s[-self.max_rank :], 0.0)
+            self.discarded += float(s[: -self.max_rank].sum())
+            estimate = Metric((V[:, -self.max_rank :] * kept) @ V[:, -self.max_rank :].T, estimate.mu)
+        self.estimate = estimate
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,30 @@ class ComidOnIntervals:
     origin: Metric
     step: float
     descent: Descent
+    max_rank: int | None = None
 
     def __call__(self, length: float, last: Metric | None) -> Comid:
-        return Comid(self.origin if last is None else last, self.step / math.sqrt(length), self.descent)
+        start = self.origin if last is None else last
+        return Comid(start, self.step / math.sqrt(length), self.descent, self.max_rank)
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """All that RICE of COMID learners is made of. Learners start from ``origin``, a matrix or a multiple of I."""
+
+    n: int
+    origin: float | Array
+    mu: float
+    step: float
+    descent: Descent
+    base: int
+    start: Literal["fresh", "continue"]
+    max_rank: int | None = None
+
+    def spawn(self) -> ComidOnIntervals:
+        M = self.origin * np.eye(self.n) if isinstance(self.origin, float) else self.origin
+        return ComidOnIntervals(Metric(M, self.mu), self.step, self.descent, self.max_rank)
+
+    def black_boxes(self) -> Rice[Metric]:
+        """The ensemble as a list of learners."""
+        return Rice(self.spawn(), self.base, self.start)

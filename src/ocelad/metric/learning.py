@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from ..ensemble import Rice
 from ..learner import Array
 from ..ocelad import Ocelad
+from .comid import Recipe
 from .estimate import Metric
 from .inputs import dense_blocks
 from .losses import MarginLoss, OrderLoss, PairLoss, Weighted
@@ -24,16 +23,16 @@ class Learners:
 
     ocelad: Ocelad[Metric]
     loss: MarginLoss
-    black_boxes: Rice[Metric]
+    recipe: Recipe
 
     def take_apart(self) -> None:
         """Put black boxes in the place of a stack: the same learners, free to take any loss."""
-        stack, unopened = self.ocelad.ensemble, self.black_boxes
+        stack = self.ocelad.ensemble
         if isinstance(stack, StackedRice):
             lengths = self.ocelad.lengths
-            ensemble = copy.copy(unopened)
+            ensemble = self.recipe.black_boxes()
             ensemble.learners = [
-                unopened.spawn(length, stack.mix(p))
+                ensemble.spawn(length, stack.mix(p))
                 for length, p in zip(lengths, np.eye(len(lengths)), strict=True)
             ]
             self.ocelad.ensemble = ensemble
@@ -70,11 +69,11 @@ class Pairs:
         ocelad, weight = learners.ocelad, self.weight
         if weight is not None:
             learners.take_apart()
+        stack = ocelad.ensemble
+        if isinstance(stack, StackedRice) and stack.compiles(ocelad):
+            stack.run(ocelad, rows, self.y)
+            return
         for part, u in dense_blocks(rows):
-            stack = ocelad.ensemble
-            if isinstance(stack, StackedRice) and stack.compiles(ocelad):
-                stack.run(ocelad, u, self.y[part])
-                continue
             for k, difference in enumerate(u, part.start):
                 loss = learners.loss if weight is None else Weighted(learners.loss, float(weight[k]))
                 ocelad.update(PairLoss(difference, int(self.y[k]), loss))

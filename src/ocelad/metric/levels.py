@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..learner import Array
 from .estimate import Metric
+from .stack import StackedRice
 
 if TYPE_CHECKING:
     from ..ocelad import Ocelad
@@ -34,6 +36,14 @@ class LevelVocabulary:
         ocelad, unit = self._fitted(), self._scale.value
         alone = [ocelad.ensemble.mix(p) for p in np.eye(len(ocelad.lengths))]
         return [Metric(metric.M / unit / unit, metric.mu) for metric in alone]
+
+    @property
+    def discarded_(self) -> Array:
+        """What each level has cut off from its matrix's trace since it opened, to stay within ``max_rank``."""
+        ensemble: Any = self._fitted().ensemble
+        if isinstance(ensemble, StackedRice):
+            return ensemble.discarded
+        return np.array([learner.discarded for learner in ensemble.learners])
 
     @property
     def scale_(self) -> float:

@@ -7,16 +7,16 @@ otherwise Algorithm 1 drives the verbs.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ..ensemble import Rice, check_start
 from ..intervals import length, opening
 from ..learner import Array, Ensemble, Integers, Opening
 from ..ocelad import Ocelad
 from ..weights import FixedShare, OceladWeights
-from .comid import ComidOnIntervals
+from .comid import Recipe
 from .divergences import Frobenius
 from .estimate import Metric
 from .kernels import codes
@@ -27,29 +27,17 @@ _LOSSES: dict[type, int] = {Hinge: codes.HINGE, SquaredHinge: codes.SQUARED_HING
 _BLOCK = 4096  # comparisons per compiled call: Ctrl-C is heard in between
 _DEFERRED = 256  # from so many features on, turning the columns themselves costs more than a dictionary
 _NONE: Integers = np.zeros(0, dtype=np.int64)
-_SURPLUS = 64  # columns that a dictionary may have beyond the rank
 
 
 def _in_fours(count: int) -> int:
     return -(-count // 4) * 4
 
 
-def rice(
-    spawn: ComidOnIntervals,
-    base: int,
-    start: Literal["fresh", "continue"],
-    loss: MarginLoss,
-    max_rank: int | None = None,
-) -> Ensemble[Metric]:
+def rice(recipe: Recipe, loss: MarginLoss) -> Ensemble[Metric]:
     """RICE of COMID learners: a stack where there are kernels for these parts, a list of black boxes elsewhere."""
-    descent = spawn.descent
-    if (
-        type(loss) in _LOSSES
-        and type(descent.regularizer) in (NuclearNorm, Unregularized)
-        and type(descent.divergence) is Frobenius
-    ):
-        return StackedRice(spawn, base, check_start(start), loss, max_rank)
-    return Rice(spawn, base, start)
+    regularizer, divergence = recipe.descent.regularizer, recipe.descent.divergence
+    compiled = type(loss) in _LOSSES and type(regularizer) in (NuclearNorm, Unregularized)
+    return StackedRice(recipe, loss) if compiled and type(divergence) is Frobenius else recipe.black_boxes()
 
 
 class StackedRice:
@@ -59,37 +47,32 @@ class StackedRice:
     arrays; see `kernels.block` for how levels and slots are kept apart.
     """
 
-    def __init__(
-        self, spawn: ComidOnIntervals, base: int, start: str, loss: MarginLoss, max_rank: int | None = None
-    ) -> None:
-        origin, descent = spawn.origin, spawn.descent
-        self.n, self.base = len(origin.M), base
+    def __init__(self, recipe: Recipe, loss: MarginLoss) -> None:
+        descent = recipe.descent
+        self.n, self.base = recipe.n, recipe.base
         self.deferred = self.n >= _DEFERRED
-        self.most = self.n if max_rank is None else min(max_rank, self.n)
+        self.most = self.n if recipe.max_rank is None else min(recipe.max_rank, self.n)
         self.options = np.zeros(codes.OPTIONS)
-        self.options[codes.STEP], self.options[codes.BASE] = spawn.step, base
+        self.options[codes.STEP], self.options[codes.BASE] = recipe.step, recipe.base
         self.options[codes.STRENGTH] = descent.regularizer.strength
         self.options[codes.THRESHOLD_STEP], self.options[codes.CAPPED] = descent.threshold_step, descent.step_cap
-        self.options[codes.GOES_ON], self.options[codes.LOSS] = start == "continue", _LOSSES[type(loss)]
+        self.options[codes.GOES_ON], self.options[codes.LOSS] = recipe.start == "continue", _LOSSES[type(loss)]
         self.options[codes.N], self.options[codes.MAX_RANK] = self.n, self.most
-        s, V = np.linalg.eigh(origin.M)
-        multiple = s[-1] - s[0] <= 1e-14 * s[-1]  # of the identity: needs no columns
-        kept: Integers = np.zeros(0, dtype=np.int64) if multiple else np.flatnonzero(s > 0)[-self.most :]
-        rank = len(kept)
-        self._allocate(slots=5, room=min(self._widest, max(8, _in_fours(rank + 1))))
-        self.E[0, : self.n, :rank], self.S[0, :rank] = V[:, kept], s[kept]
+        sigma, s, V = recipe.origin, np.zeros(0), np.zeros((self.n, 0))
+        if not isinstance(sigma, float):
+            s, V = np.linalg.eigh(sigma)
+            sigma, s, V = 0.0, s[s > 0], V[:, s > 0]
+        rank = len(s)
+        self._allocate(slots=5, room=min(_in_fours(self.n), max(8, _in_fours(rank + 1))))
+        self.E[0, : self.n, :rank], self.S[0, :rank] = V, s
         if self.deferred:
             self.F[0, :rank, :rank] = np.eye(rank)
-        self.scalars[0, codes.SIGMA], self.scalars[0, codes.MU] = s[0] if multiple else 0.0, origin.mu
+        self.scalars[0, codes.SIGMA], self.scalars[0, codes.MU] = sigma, recipe.mu
         self.meta[codes.RANK, 0] = self.meta[codes.COUNT, 0] = rank
 
     @property
     def levels(self) -> int:
         return int(self.meta[codes.CLOCK, 1])
-
-    @property
-    def _widest(self) -> int:
-        return _in_fours(min(self.n, self.most + 1))
 
     @property
     def discarded(self) -> Array:
@@ -99,7 +82,7 @@ class StackedRice:
     def _allocate(self, slots: int, room: int) -> None:
         """Arrays for so many learners of so many columns each, all empty."""
         n = _in_fours(self.n)
-        height = _in_fours(room + _SURPLUS) if self.deferred else 0
+        height = _in_fours(room + codes.SURPLUS) if self.deferred else 0
         tall, long = max(room, height), max(n, room, height, slots, codes.WIDTH) + 8
         self.E = np.zeros((slots, n, tall))
         self.F = np.zeros((slots, height, room if self.deferred else 0))
@@ -111,7 +94,7 @@ class StackedRice:
         index = np.zeros((codes.INDICES, long), dtype=np.int64)
         index[codes.EVERY] = np.arange(long)
         self.state = np.zeros((slots, codes.FIELDS))
-        self.arrays = (
+        self.arrays: tuple[np.ndarray[Any, Any], ...] = (
             *(self.E, self.F, self.S, self.scalars, self.meta, self.losses_now, self.state, self.options),
             np.zeros((codes.VECTORS, long)),
             np.zeros((slots, room + 8)),
@@ -139,12 +122,17 @@ class StackedRice:
         E, F, S, scalars, meta, losses, state = self.arrays[:7]
         slots, room = S.shape
         more_slots = levels + 4 if levels + 1 > slots else slots
-        more_room = min(self._widest, max(2 * room, _in_fours(rank + 1))) if min(rank + 1, self.n) > room else room
+        more_room = room
+        if min(rank + 1, self.n) > room:
+            more_room = min(_in_fours(self.n), max(_in_fours(rank + 1), min(2 * room, _in_fours(self.most + 1))))
         self._allocate(more_slots, more_room)
         self.E[:slots, :, : E.shape[2]], self.F[:slots, : F.shape[1], : F.shape[2]] = E, F
         self.S[:slots, :room], self.scalars[:slots], self.losses_now[:slots] = S, scalars, losses
         self.state[:slots] = state
-        self.meta[codes.CLOCK, :slots], self.meta[codes.ORDER, : slots - 1] = meta[codes.CLOCK], meta[codes.ORDER, :-1]
+        self.meta[codes.CLOCK, :slots], self.meta[codes.ORDER, : slots - 1] = (
+            meta[codes.CLOCK],
+            meta[codes.ORDER, :-1],
+        )
         self.meta[codes.RANK :, :slots] = meta[codes.RANK :]
 
     def _make_room(self, t: int) -> None:
@@ -218,18 +206,25 @@ class StackedRice:
             return False
         return True
 
-    def run(self, ocelad: Ocelad[Metric], u: Array, y: Array) -> None:
-        """Learn a block of comparisons, as ``ocelad.update`` would one by one."""
+    def run(self, ocelad: Ocelad[Metric], u: Any, y: Array) -> None:
+        """Learn comparisons, dense or CSR rows of differences, as ``ocelad.update`` would one by one."""
         from .kernels import block
 
         fields, done = ocelad.state.shape[1], 0
-        while done < len(u):
+        while done < len(y):
             self.state[: len(ocelad.state), :fields] = ocelad.state
             part = slice(done, done + _BLOCK)
-            done += block.run(u[part].reshape(-1), _NONE, _NONE, y[part], self.where)
+            done += block.run(*_differences(u[part]), y[part], self.where)
             levels, ocelad.t = self.levels, int(self.meta[codes.CLOCK, 0])
             ocelad.state, ocelad.losses = self.state[:levels, :fields].copy(), self.losses_now[:levels].copy()
             if levels != len(ocelad.lengths):
                 ocelad.lengths = np.array([float(length(level, self.base)) for level in range(levels)])
-            if done < len(u):
+            if done < len(y):
                 self._make_room(ocelad.t + 1)
+
+
+def _differences(u: Any) -> tuple[Array, Integers, Integers]:
+    """As `kernels.block.run` takes them: values, and for sparse ones, where rows start and of which features."""
+    if not sparse.issparse(u):
+        return u.reshape(-1), _NONE, _NONE
+    return u.data, u.indptr.astype(np.int64), u.indices.astype(np.int64)

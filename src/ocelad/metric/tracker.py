@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..ensemble import Rice
 from ..learner import Array, Ensemble, Spawn, Weights
 from ..ocelad import Ocelad, Order
 from ..weights import FixedShare, OceladWeights
 from . import calibration, inputs, validate
 from .algorithm_2 import algorithm_2, first_scale
+from .comid import Recipe
 from .divergences import Divergence, Frobenius
 from .estimate import Metric
 from .given import Given
@@ -29,7 +29,7 @@ from .scale import Scale
 from .vocabulary import MetricVocabulary, ThresholdVocabulary
 
 LEARNED = (
-    *("_ocelad", "_black_boxes", "_loss", "_scale", "_threshold", "_given"),
+    *("_ocelad", "_recipe", "_loss", "_scale", "_threshold", "_given"),
     *("n_features_in_", "feature_names_in_"),
 )
 
@@ -72,6 +72,9 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     ensemble
         What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble. ``base`` and
         ``start`` are RICE's, and not used then.
+    max_rank
+        How many directions a learner may keep, the most important, where more would cost too much: the time of a
+        step grows with the rank. ``discarded_`` says what is lost. None keeps all.
     n_components
         How many dimensions to keep, the most important: ``components_`` then has so many rows, and distances are
         those in the embedding. None keeps all.
@@ -91,7 +94,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
 
     n_features_in_: int
     _ocelad: Ocelad[Metric]
-    _black_boxes: Rice[Metric]
+    _recipe: Recipe
     _scale: Scale
     _loss: MarginLoss
     _given: Given | None = None
@@ -112,6 +115,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         step_cap: bool = False,
         order: Order = "before",
         ensemble: Callable[[Spawn[Metric]], Ensemble[Metric]] | None = None,
+        max_rank: int | None = None,
         n_components: int | None = None,
         preprocessor: Any = None,
     ) -> None:
@@ -128,6 +132,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         self.step_cap = step_cap
         self.order = order
         self.ensemble = ensemble
+        self.max_rank = max_rank
         self.n_components = n_components
         self.preprocessor = preprocessor
 
@@ -234,7 +239,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         scale = self._scale if "_scale" in self.__dict__ else first_scale(self)
         normalised, scale_after = scale.normalise(rows)
         if known:
-            learners = Learners(self._ocelad, self._loss, self._black_boxes)
+            learners = Learners(self._ocelad, self._loss, self._recipe)
         else:
             start = self._given.start(n, scale.normalise(rows[:1])[1].value) if self._given is not None else None
             learners, form = algorithm_2(self, n, start), inputs.preprocessor(self.preprocessor)
@@ -244,7 +249,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
             inputs.check_names(self, named, known)
 
         if not known:
-            self._ocelad, self._loss, self._black_boxes = learners.ocelad, learners.loss, learners.black_boxes
+            self._ocelad, self._loss, self._recipe = learners.ocelad, learners.loss, learners.recipe
             self.n_features_in_, self.preprocessor_ = n, form
         self._given = self._threshold = None
         ocelad = learners.ocelad
@@ -280,7 +285,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     @components_.setter
     def components_(self, L: Any) -> None:
         mu = self._given.mu if self._given is not None else self.mu_ if "_ocelad" in self.__dict__ else None
-        forget: tuple[str, ...] = ("_ocelad", "_black_boxes", "_loss")
+        forget: tuple[str, ...] = ("_ocelad", "_recipe", "_loss")
         if "_ocelad" in self.__dict__:  # else it is checked when it is used first, against the data
             L = validate.components(L)
             if L.shape[1] != self.n_features_in_:

@@ -128,19 +128,30 @@ def number(value: Any, name: str, *, positive: bool) -> float:
     return float(value)
 
 
-def start_matrix(origin: Any, n: int, definite: bool, name: str = "origin") -> Array:
-    """M0: origin * I, or a given positive (semi-)definite matrix."""
+def start(origin: Any, n: int, definite: bool, name: str = "origin") -> float | Array:
+    """M0: a number, for that multiple of I, or a given positive (semi-)definite matrix."""
     expected = f"a number >= 0 or a symmetric positive semi-definite matrix of shape ({n}, {n})"
     M = real(origin, name, expected)
     if M.ndim == 0:
-        M = M * np.eye(n)
-    if M.shape != (n, n) or not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
+        smallest = largest = float(M)
+    elif M.shape != (n, n) or not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
         raise ValueError(f"{name} must be {expected}, got one of shape {M.shape}")
-    s = np.linalg.eigvalsh(M)
-    if s[0] < -1e-10 * max(s[-1], 0.0) or s[-1] < 0:
-        raise ValueError(f"{name} must be {expected}; its smallest eigenvalue is {s[0]:g}")
-    if definite and not s[0] > 0:
+    else:
+        smallest, *_, largest = np.linalg.eigvalsh(M) if n > 1 else [float(M[0, 0])] * 2
+    if smallest < -1e-10 * max(largest, 0.0) or largest < 0:
+        raise ValueError(f"{name} must be {expected}; its smallest eigenvalue is {smallest:g}")
+    if definite and not smallest > 0:
         raise ValueError(
             f"{name} must be positive definite (a number > 0, say 1.0) with this divergence, got a singular start"
         )
-    return (M + M.T) / 2
+    return float(M) if M.ndim == 0 else (M + M.T) / 2
+
+
+def max_rank(value: Any, origin: float | Array) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"max_rank must be None or a whole number >= 1, got {value!r}")
+    if isinstance(origin, float) and origin > 0.0:
+        raise ValueError(f"max_rank must be None where learners start from a multiple of I (origin={origin:g})")
+    return int(value)

@@ -2,14 +2,13 @@
 
     u, y -> one margin per level -> losses -> weights -> COMID step reusing the margins -> open levels.
 
-The stack is a few arrays with an entry per slot; ``order[level]`` is the slot of a level, so that re-opening levels
-moves no matrix. Slot 0 holds the origin. For large n a learner's columns are kept as combinations of a dictionary.
+The stack is a few arrays with an entry per slot; ``order[level]`` is the slot of a level, so that re-opening
+levels moves no matrix. Slot 0 holds the origin. For large n a learner's columns are combinations of a dictionary.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import carray
 
 from ...learner import Array, Integers
 from ..losses import TIE
@@ -51,7 +50,6 @@ from .codes import (
     MAX_RANK,
     META,
     MU,
-    N,
     NONZERO,
     OPTIONS,
     ORDER,
@@ -71,13 +69,15 @@ from .codes import (
     SQUARED_HINGE,
     STEP,
     STRENGTH,
+    SURPLUS,
     THRESHOLD_STEP,
     VECTORS,
     WIDTH,
+    N,
 )
 from .dictionary import compress, widen
 from .factored import distance, extend, project, rank_one, shrink, truncate
-from .jit import floats_at, integers_at, kernel
+from .jit import array_at, floats_at, integers_at, kernel
 
 Stack = tuple[Array, Array, Array, Array, Integers, Array, Array, Array]
 Scratch = tuple[Array, Array, Array, Array, Array, Array, Integers]
@@ -90,23 +90,23 @@ def arrays(where: Integers) -> tuple[Stack, Scratch]:
     panels, long = where[PANELS], where[LONG]
     tall = max(room, height)
     stack = (
-        carray(floats_at(where[AT_E]), (slots, rows, tall)),
-        carray(floats_at(where[AT_F]), (slots, height, room if height > 0 else 0)),
-        carray(floats_at(where[AT_S]), (slots, room)),
-        carray(floats_at(where[AT_SCALARS]), (slots, SCALARS)),
-        carray(integers_at(where[AT_META]), (META, slots)),
-        carray(floats_at(where[AT_LOSSES]), (slots,)),
-        carray(floats_at(where[AT_STATE]), (slots, FIELDS)),
-        carray(floats_at(where[AT_OPTIONS]), (OPTIONS,)),
+        array_at(floats_at(where[AT_E]), (slots, rows, tall)),
+        array_at(floats_at(where[AT_F]), (slots, height, room if height > 0 else 0)),
+        array_at(floats_at(where[AT_S]), (slots, room)),
+        array_at(floats_at(where[AT_SCALARS]), (slots, SCALARS)),
+        array_at(integers_at(where[AT_META]), (META, slots)),
+        array_at(floats_at(where[AT_LOSSES]), (slots,)),
+        array_at(floats_at(where[AT_STATE]), (slots, FIELDS)),
+        array_at(floats_at(where[AT_OPTIONS]), (OPTIONS,)),
     )
     scratch = (
-        carray(floats_at(where[AT_VEC]), (VECTORS, long)),
-        carray(floats_at(where[AT_Z]), (slots, room + 8)),
-        carray(floats_at(where[AT_G]), (height + 8,)),
-        carray(floats_at(where[AT_LANE]), (LANES,)),
-        carray(floats_at(where[AT_V]), (panels, tall + 4, WIDTH)),
-        carray(floats_at(where[AT_OUT]), (panels, 4 * WIDTH)),
-        carray(integers_at(where[AT_INDEX]), (INDICES, long)),
+        array_at(floats_at(where[AT_VEC]), (VECTORS, long)),
+        array_at(floats_at(where[AT_Z]), (slots, room + 8)),
+        array_at(floats_at(where[AT_G]), (height + 8,)),
+        array_at(floats_at(where[AT_LANE]), (LANES,)),
+        array_at(floats_at(where[AT_V]), (panels, tall + 4, WIDTH)),
+        array_at(floats_at(where[AT_OUT]), (panels, 4 * WIDTH)),
+        array_at(integers_at(where[AT_INDEX]), (INDICES, long)),
     )
     return stack, scratch
 
@@ -161,9 +161,7 @@ def effective_step(step: float, slope: float, loss: float, square: float, option
 
 
 @kernel
-def learn(
-    y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch
-) -> None:
+def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
     """One COMID step of every level, after `judge`."""
     E, F, S, scalars, meta, losses, _, options = stack
     vec, Z, _, lane, V, out, index = scratch
@@ -180,7 +178,7 @@ def learn(
         if active:
             before = r
             if r < n and deferred:
-                if m + 1 > F.shape[1] or m == n or scalars[slot, DEBT] > float(r) * m * n:
+                if m - r >= SURPLUS or m == n or scalars[slot, DEBT] > float(r) * m * n:
                     compress(E[slot], m, Q, r, V, out, index)
                     m, scalars[slot, DEBT] = r, 0.0
                 r, m = widen(E[slot], m, Q, r, u, square, rows, count, z, vec, index)
@@ -237,6 +235,8 @@ def shift(stack: Stack, count: int, goes_on: bool) -> None:
     """Levels 0, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself."""
     meta = stack[4]
     levels = meta[CLOCK, 1]
+    if count > 0 and levels > 0:
+        stack[3][meta[ORDER, 0], DISCARDED] = 0.0
     if count == 0 or (goes_on and count == 1 and levels > 0):
         return
     free = meta[ORDER, count - 1]  # for a level that is new, a slot not in use yet
@@ -245,6 +245,8 @@ def shift(stack: Stack, count: int, goes_on: bool) -> None:
     meta[ORDER, 0] = free
     meta[CLOCK, 1] = max(levels, count)
     _copy(stack, meta[ORDER, 1] if goes_on and levels > 0 else 0, free)
+    for j in range(count):
+        stack[3][meta[ORDER, j], DISCARDED] = 0.0
 
 
 @kernel
@@ -267,8 +269,8 @@ def room_for(count: int, stack: Stack) -> bool:
 def run(values: Array, start: Integers, feature: Integers, y: Array, where: Integers) -> int:
     """Learn a block of comparisons; returns how many were learned before the arrays became too small.
 
-    The differences are in ``values`` one after the other; if sparse, the nonzeros of number i are those at start[i],
-    ..., start[i + 1] - 1, and ``feature`` says of which features; if not, both are empty.
+    The differences are in ``values`` one after the other; if sparse, the nonzeros of number i are those at
+    start[i], ..., start[i + 1] - 1, and ``feature`` says of which features; if not, both are empty.
     """
     stack, scratch = arrays(where)
     scalars, meta, losses, state, options = stack[3], stack[4], stack[5], stack[6], stack[7]

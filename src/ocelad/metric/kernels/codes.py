@@ -7,7 +7,8 @@ HINGE, SQUARED_HINGE, LOGISTIC = range(3)
 FIXED_SHARE, OCELAD_MEAN, OCELAD_MIXTURE = range(3)
 
 # entries of ``options``
-STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, GOES_ON, LOSS, RULE, RATE, SHARE, RESET, N, MAX_RANK, OPTIONS = range(14)
+STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, GOES_ON, LOSS, N, MAX_RANK = range(9)
+RULE, RATE, SHARE, RESET, OPTIONS = range(9, 14)
 
 # rows of ``meta``: steps taken and number of levels; the slot of each level; the rank of each slot, and the number
 # of columns that its dictionary has
@@ -34,3 +35,6 @@ FIELDS = 3
 # roots of the secular equation advance in groups of WIDTH lanes; so many numbers describe a group
 WIDTH = 64
 LANES = 10 * WIDTH
+
+# columns that a dictionary may have beyond the rank of its learner
+SURPLUS = 64

@@ -3,8 +3,8 @@
     Q = E F,        E: n x m, a dictionary; F: m x r, what the rank-one steps turn.
 
 A comparison enters E as it comes, scaled to length one, and F holds what makes it orthogonal to the rest; where
-that would lose precision, E receives the orthogonal part itself. When carrying the m - r surplus columns has cost as
-much as E <- E F, F <- I would, that is done. Columns of E from m on are zero.
+that would lose precision, E receives the orthogonal part itself. When carrying the m - r surplus columns has cost
+as much as E <- E F, F <- I would, that is done. Columns of E from m on are zero.
 """
 
 from __future__ import annotations

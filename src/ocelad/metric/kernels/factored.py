@@ -106,7 +106,9 @@ def truncate(Q: Array, n: int, s: Array, r: int, sigma: float, most: int) -> tup
 
 
 @kernel
-def extend(Q: Array, n: int, r: int, u: Array, square: float, z: Array, every: Integers, q: Array, t: Array) -> int:
+def extend(
+    Q: Array, n: int, r: int, u: Array, square: float, z: Array, every: Integers, q: Array, t: Array
+) -> int:
     """Give the part of u that Q does not span a column of its own; z becomes Q'u for the Q that results."""
     for e in range(n):
         q[e] = u[e]
@@ -169,7 +171,7 @@ def rotate(Q: Array, n: int, source: Integers, k: int, V: Array, target: Integer
 
 @kernel
 def _order(s: Array, r: int, sign: float, index: Integers) -> None:
-    """index, so that sign * s ascends along it: by insertion, for the columns are nearly sorted one way or the other."""
+    """index, so that sign * s ascends along it; by insertion, for columns are nearly sorted, one way or other."""
     backward = r > 1 and sign * s[0] > sign * s[r - 1]
     for m in range(r):
         i = r - 1 - m if backward else m
@@ -182,7 +184,7 @@ def _order(s: Array, r: int, sign: float, index: Integers) -> None:
 
 @kernel
 def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, a: float, index: Integers) -> int:
-    """Leave in index only the k eigenpairs that the rank-one term moves, with distinct poles; as LAPACK's dlaed2."""
+    """Leave in index the k eigenpairs that the rank-one term moves, with distinct poles, as LAPACK's dlaed2."""
     largest = zz = 0.0
     for i in range(r):
         largest, zz = max(largest, abs(s[i])), zz + z[i] * z[i]

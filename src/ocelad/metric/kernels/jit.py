@@ -33,15 +33,17 @@ def sums(function: F) -> F:
 
 
 def _pointer(kind: Any) -> Any:
-    def at(_: Any, address: Any) -> Any:
+    def at(_context: Any, _address: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
-        return types.CPointer(kind)(types.int64), code
+        pointer: Any = types.CPointer
+        return pointer(kind)(types.int64), code
 
     return intrinsic(at)
 
 
-# Arrays made at an address (`numba.carray`) are not counted by anyone. Counting references, with an atomic
+# Arrays made at an address (`array_at`) are not counted by anyone. Counting references, with an atomic
 # instruction for every slice, would take as long as a small step; and an address passes from Python at no cost.
+array_at: Any = numba.carray  # type: ignore[attr-defined]
 floats_at, integers_at = _pointer(types.float64), _pointer(types.int64)
