@@ -20,14 +20,17 @@ PACKAGES = [ocelad, ocelad.metric, ocelad.data, ocelad.evaluate, ocelad.baseline
 NAMES = {
     "AdaGrad",
     "AdaNormalHedge",
+    "ChangeAlarm",
     "CoinBetting",
     "Comid",
     "Descent",
+    "Event",
     "FixedShare",
     "FollowTheRegularizedLeader",
     "Frobenius",
     "GradientDescent",
     "Hinge",
+    "History",
     "L1",
     "LogDet",
     "Logistic",
@@ -40,6 +43,7 @@ NAMES = {
     "Pool",
     "Restarted",
     "Rice",
+    "RiverAlarm",
     "SaolWeights",
     "SquaredFrobenius",
     "SquaredHinge",
@@ -47,6 +51,7 @@ NAMES = {
     "Unregularized",
     "VonNeumann",
     "on_intervals",
+    "time_scale",
 }
 
 

@@ -1,6 +1,8 @@
 """Track a similarity function while it changes."""
 
+from .alarms import ChangeAlarm, Event, RiverAlarm
 from .ensemble import Pool, Restarted, Rice, Union
+from .history import History, time_scale
 from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
 from .metric import (
     L1,
@@ -28,14 +30,17 @@ __all__ = [
     "L1",
     "AdaGrad",
     "AdaNormalHedge",
+    "ChangeAlarm",
     "CoinBetting",
     "Comid",
     "Descent",
+    "Event",
     "FixedShare",
     "FollowTheRegularizedLeader",
     "Frobenius",
     "GradientDescent",
     "Hinge",
+    "History",
     "LogDet",
     "Logistic",
     "Metric",
@@ -47,6 +52,7 @@ __all__ = [
     "Pool",
     "Restarted",
     "Rice",
+    "RiverAlarm",
     "SaolWeights",
     "SquaredFrobenius",
     "SquaredHinge",
@@ -54,4 +60,5 @@ __all__ = [
     "Unregularized",
     "VonNeumann",
     "on_intervals",
+    "time_scale",
 ]

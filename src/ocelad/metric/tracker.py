@@ -81,6 +81,7 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
     _ocelad: Ocelad[Metric]
     _scale: Scale
     _loss: MarginLoss
+    _history: Any = None  # a History puts itself here, to see comparisons before they are learned
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         try:
             self._scale = scale_after
             with Announced():
-                self._learn(ocelad, normalised, y)
+                (self._learn if self._history is None else self._history.learn)(ocelad, normalised, y)
         except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
             self._scale = scale.normalise(u[: ocelad.t - before])[1]
             raise
