@@ -142,8 +142,10 @@ class ChangeAlarm:
 
         Without ``levels`` there are alarms for jumps only.
         """
-        if wrong not in (True, False):
+        if not isinstance(wrong, (bool, int, np.bool_, np.integer)) or wrong not in (0, 1):
             raise ValueError(f"wrong must be True or False, got {wrong!r}")
+        if levels is not None and not {"length", "weight", "loss"} <= set(np.asarray(levels).dtype.names or ()):
+            raise ValueError(f"levels must be a tracker's levels_, with length, weight and loss, got {levels!r}")
         self.t += 1
         usual, x = self._errors.mean, float(wrong)
         higher = self.odds * usual / (1.0 - usual + self.odds * usual)
