@@ -3,6 +3,7 @@
     python benchmarks/alarms.py --seeds 1000 1040            # scenario S: jumps at comparisons 1300 and 4300
     python benchmarks/alarms.py --static --seeds 1000 1004   # nothing changes, over 10,000 comparisons
     python benchmarks/alarms.py --drift --seeds 1000 1008    # steady rotation, over 5,000 comparisons
+    python benchmarks/alarms.py --csv points.csv --seeds 0 4 # your labelled points: columns group, features, label
 
 A jump is reported if there is an event of that kind within 100 comparisons; every other such event is false.
 About two seconds a trial of scenario S.
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ocelad import MetricTracker
+from ocelad import History, MetricTracker
 from ocelad.alarms import Alarm, ChangeAlarm, Event, RiverAlarm
 from ocelad.data import SCENARIO, DriftingClusters, Segment
 from ocelad.history import time_scale
@@ -135,10 +136,36 @@ def drift(seeds: range) -> None:
         )
 
 
+def table(path: str, seeds: range) -> None:
+    """Points in the order of their groups, shuffled within, each compared with one of the 50 before it."""
+    rows = np.genfromtxt(path, delimiter=",", skip_header=1)
+    group, X, label = rows[:, 0], rows[:, 1:-1], rows[:, -1]
+    X = np.sign(X) * np.log1p(np.abs(X))
+    X = (X - X[:200].mean(axis=0)) / (X[:200].std(axis=0) + 1e-12)
+    starts = np.flatnonzero(np.diff(group)) + 1
+    print("groups begin at", *starts)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        order = np.concatenate([rng.permutation(part) for part in np.split(np.arange(len(X)), starts)])
+        past = order[[t - int(rng.integers(1, min(50, t) + 1)) for t in range(1, len(X))]]
+        tracker = MetricTracker()
+        history = History(tracker, capacity=len(X), alarm=ChangeAlarm())
+        tracker.partial_fit(
+            np.stack([X[order[1:]], X[past]], axis=1), np.where(label[order[1:]] == label[past], 1, -1)
+        )
+        errors = [part.mean() for part in np.split(history.records["error"], starts - 1)]
+        print(f"seed {seed}: errors by group", *(f"{error:.2f}" for error in errors))
+        print("  ", *(f"{event.kind} {event.t} (since {event.onset})" for event in history.events))
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", nargs=2, type=int, default=(1000, 1040), metavar=("FIRST", "END"))
     parser.add_argument("--static", action="store_true")
     parser.add_argument("--drift", action="store_true")
+    parser.add_argument("--csv", metavar="PATH")
     chosen = parser.parse_args()
+    if chosen.csv:
+        table(chosen.csv, range(*chosen.seeds))
+        parser.exit()
     (static if chosen.static else drift if chosen.drift else scenario)(range(*chosen.seeds))

@@ -23,7 +23,7 @@ def save(axes: Axes, name: str) -> None:
 
 
 def features() -> None:
-    """Six features in turn: 0 matters, then 3 and 4 do."""
+    """Of ten features one matters at first, then two others do."""
     rng = np.random.default_rng(0)
     pairs = rng.normal(size=(3000, 2, 10))
     u2 = (pairs[:, 0] - pairs[:, 1]) ** 2
@@ -47,7 +47,7 @@ def scenario() -> None:
 
 
 def matrix() -> None:
-    """Differences in feature 1 and 2 cancel; 5 matters by itself."""
+    """Equal differences in width and height cancel; the price matters by itself."""
     rng = np.random.default_rng(0)
     names = ["length", "width", "height", "weight", "colour", "price", "age", "origin"]
     pairs = rng.normal(size=(2000, 2, len(names)))

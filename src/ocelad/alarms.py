@@ -10,7 +10,7 @@ drift    x is how much more the longest memory lost than the shorter ones, mixed
          root mean square; f_0 is N(0, 1), and f_1 is N(0.2, 1). Where nothing drifts, longer is better: x < 0.
 
 If f_0 were known and true, false alarms would be at least ``steps`` comparisons apart in the mean (Lorden 1971).
-Only ratios enter, so nothing depends on the scale of features or losses; memory is that of a few numbers.
+Only ratios enter, so nothing depends on the scale of features or losses, and memory is bounded.
 """
 
 from __future__ import annotations
