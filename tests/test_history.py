@@ -3,9 +3,12 @@
 import builtins
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from ocelad import ChangeAlarm, CoinBetting, History, LogDet, MetricTracker, Pool, SaolWeights, time_scale
@@ -119,6 +122,7 @@ def test_watching_from_the_middle():
     assert history.stop() is history
     tracker.partial_fit(pairs, y)
     assert len(history) == 7
+    assert history.weights.shape[1] == len(history.lengths) < len(tracker.levels_)
     again = History(tracker, every=10)
     tracker.partial_fit(pairs[:10], y[:10])
     assert again.records["t"].tolist() == [210]
@@ -206,6 +210,26 @@ def test_events_count_the_trackers_comparisons():
         jumps = [event for event in history.events if event.kind == "jump"]
         assert [800 < event.t <= 900 for event in jumps] == [True]
         assert 700 < jumps[0].onset <= jumps[0].t
+
+
+def test_sparse_rows_are_judged_like_dense_ones():
+    pairs, y = comparisons(seed=9, steps=40, n=4)
+    u = pairs[:, 0] - pairs[:, 1]
+    histories = []
+    for form in (np.asarray, csr_array):
+        tracker = MetricTracker(scale=None).partial_fit(pairs, y)
+        histories.append(History(tracker, every=8))
+        ocelad = tracker._ocelad
+        teach = lambda part, tracker=tracker, ocelad=ocelad: tracker._learn(ocelad, u[part], y[part])  # noqa: E731
+        histories[-1].learn(ocelad, tracker.loss, form(u), y, teach)
+    assert len(histories[0]) == 5
+    same(*histories)
+
+
+def test_nothing_is_imported_before_it_is_needed():
+    code = "import sys, ocelad; print([m for m in ('river', 'matplotlib') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_effective_time_scale():

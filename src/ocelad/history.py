@@ -10,14 +10,18 @@ covers the whole course, at a resolution that halves, in bounded memory.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .alarms import Alarm, Event
 from .learner import Array, snapshot
 from .metric import Metric, MetricTracker
+from .metric.losses import MarginLoss
+from .metric.tracker import LEVEL
 from .ocelad import Ocelad
 
 RECORD = np.dtype(
@@ -122,6 +126,8 @@ class History:
         self._rows: list[_Row] = []
         self._pending: _Row | None = None
         self._outcomes: list[tuple[float, bool]] = []  # loss and error of each comparison since the last look
+        self.lengths: Array = snapshot([])
+        """The memory of each level, at the last look."""
 
     def stop(self) -> History:
         """Leave the tracker alone, and keep the record."""
@@ -129,8 +135,10 @@ class History:
             self.tracker._history = None
         return self
 
-    def learn(self, ocelad: Ocelad[Metric], u: Array, y: list[int]) -> None:
-        """What the tracker calls in place of its own ``_learn``: the same, piece by piece."""
+    def learn(
+        self, ocelad: Ocelad[Metric], loss: MarginLoss, u: Any, y: Sequence[float], teach: Callable[[slice], None]
+    ) -> None:
+        """What a watched tracker calls with comparisons in its unit of length: ``teach`` them, piece by piece."""
         if ocelad is not self._ocelad:  # a new course
             if self._ocelad is not None:
                 self.clear()
@@ -138,25 +146,25 @@ class History:
         elif ocelad.t != self._t:  # it has learned unseen
             self._metric, self._outcomes = ocelad.estimate, []
         done = 0
-        while done < len(u):
-            piece = slice(done, done + self.every - ocelad.t % self.every)
-            outcomes = self._judge(u[piece], y[piece])
-            self.tracker._learn(ocelad, u[piece], y[piece])
+        while done < len(y):
+            piece = slice(done, min(len(y), done + self.every - ocelad.t % self.every))
+            outcomes = self._judge(loss, u[piece], y[piece])
+            teach(piece)
             self._outcomes += outcomes
             self._t, done = ocelad.t, piece.stop
             if ocelad.t % self.every == 0:
                 self._look(ocelad)
 
-    def _judge(self, u: Array, y: list[int]) -> list[tuple[float, bool]]:
+    def _judge(self, loss: MarginLoss, u: Any, y: Sequence[float]) -> list[tuple[float, bool]]:
         """Loss and error of comparisons that have not been learned yet, under the metric of the latest look."""
-        mu, value = self._metric.mu, self.tracker.loss.value
-        # one product per row: a batch must not round differently
-        d2 = [self._metric.squared_distance(row) for row in u]
-        return [(value(label * (mu - d)), (d <= mu) != (label > 0)) for d, label in zip(d2, y, strict=True)]
+        mu, rows = self._metric.mu, u.toarray() if issparse(u) else u
+        d2 = [self._metric.squared_distance(row) for row in rows]  # one by one: a batch must not round differently
+        return [(loss.value(label * (mu - d)), (d <= mu) != (label > 0)) for d, label in zip(d2, y, strict=True)]
 
     def _look(self, ocelad: Ocelad[Metric]) -> None:
         before, now, outcomes = self._metric, ocelad.estimate, self._outcomes
-        levels, diagonal = self.tracker.levels_, now.M.diagonal()
+        levels, diagonal = np.zeros(len(ocelad.lengths), dtype=LEVEL), now.M.diagonal()
+        levels["length"], levels["weight"], levels["loss"] = ocelad.lengths, ocelad.probabilities, ocelad.losses
         row = _Row(
             t=ocelad.t,
             judged=len(outcomes),
@@ -166,10 +174,10 @@ class History:
             moved=float(np.linalg.norm(now.M - before.M)),
             time_scale=time_scale(levels, ocelad.t),
             threshold=max(1.0, now.mu),
-            weights=levels["weight"].copy(),
+            weights=levels["weight"],
             relevance=snapshot(diagonal / (diagonal.sum() or 1.0)),
         )
-        self._metric, self._outcomes = now, []
+        self._metric, self._outcomes, self.lengths = now, [], snapshot(ocelad.lengths)
         self._keep(row)
         if self.alarm is not None:
             for number, (_, wrong) in enumerate(outcomes, ocelad.t - len(outcomes) + 1):
@@ -208,11 +216,6 @@ class History:
             line["movement"] = row.moved / row.looks
         table.setflags(write=False)
         return table
-
-    @property
-    def lengths(self) -> Array:
-        """The memory of each level."""
-        return snapshot(self.tracker.levels_["length"])
 
     @property
     def weights(self) -> Array:

@@ -157,7 +157,7 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         """
         known = hasattr(self, "_ocelad")
         u = validate.differences(pairs, self.n_features_in_ if known else None)
-        y = validate.labels(y, len(u))
+        labels = validate.labels(y, len(u))
         ocelad = self._ocelad if known else self._algorithm_2(u.shape[1])
         scale = self._scale if known else self._first_scale()
         normalised, scale_after = scale.normalise(u)
@@ -167,10 +167,17 @@ class MetricTracker(BaseEstimator):  # type: ignore[misc]
         if not known:
             self._ocelad, self._loss, self.n_features_in_ = ocelad, self.loss, u.shape[1]
         before = ocelad.t
+
+        def teach(part: slice) -> None:
+            self._learn(ocelad, normalised[part], labels[part])
+
         try:
             self._scale = scale_after
             with Announced():
-                (self._learn if self._history is None else self._history.learn)(ocelad, normalised, y)
+                if self._history is None:
+                    teach(slice(None))
+                else:
+                    self._history.learn(ocelad, self._loss, normalised, labels, teach)
         except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
             self._scale = scale.normalise(u[: ocelad.t - before])[1]
             raise
