@@ -11,7 +11,23 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from ocelad import ChangeAlarm, CoinBetting, History, LogDet, MetricTracker, Pool, SaolWeights, time_scale
+from ocelad import (
+    ChangeAlarm,
+    CoinBetting,
+    Comid,
+    Descent,
+    FixedShare,
+    Hinge,
+    History,
+    LogDet,
+    Metric,
+    MetricTracker,
+    Ocelad,
+    PairLoss,
+    Pool,
+    SaolWeights,
+    time_scale,
+)
 from ocelad.history import RECORD
 from streams import comparisons
 
@@ -179,22 +195,21 @@ def test_a_rejected_batch_leaves_no_trace():
     assert before == (learned(tracker), history.records.tobytes())
 
 
-def test_an_interrupt_keeps_what_was_learned(monkeypatch):
+def test_an_interrupt_keeps_what_was_learned():
+    class CtrlC:
+        pressed, seen = False, 0
+
+        def update(self, _wrong, _levels=None):
+            self.seen += 1
+            if self.seen == 15 and not CtrlC.pressed:
+                CtrlC.pressed = True
+                raise KeyboardInterrupt
+
     pairs, y = comparisons(seed=7, steps=40, n=4)
     tracker, plain = MetricTracker(), MetricTracker()
-    history = History(tracker, every=5)
-    learn, calls = MetricTracker._learn, []
-
-    def interrupted(self, ocelad, u, labels):
-        calls.append(len(u))
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        learn(self, ocelad, u, labels)
-
-    monkeypatch.setattr(MetricTracker, "_learn", interrupted)
+    history = History(tracker, every=5, alarm=CtrlC())
     with pytest.raises(KeyboardInterrupt):
         tracker.partial_fit(pairs, y)
-    monkeypatch.undo()
     assert learned(tracker) == learned(plain.partial_fit(pairs[:15], y[:15]))
     tracker.partial_fit(pairs[15:], y[15:])
     assert history.records["t"].tolist() == [5, 10, 15, 20, 25, 30, 35, 40]
@@ -217,11 +232,14 @@ def test_sparse_rows_are_judged_like_dense_ones():
     u = pairs[:, 0] - pairs[:, 1]
     histories = []
     for form in (np.asarray, csr_array):
-        tracker = MetricTracker(scale=None).partial_fit(pairs, y)
-        histories.append(History(tracker, every=8))
-        ocelad = tracker._ocelad
-        teach = lambda part, tracker=tracker, ocelad=ocelad: tracker._learn(ocelad, u[part], y[part])  # noqa: E731
-        histories[-1].learn(ocelad, tracker.loss, form(u), y, teach)
+        ocelad = Ocelad(Pool([Comid(Metric(np.eye(4), 1.0), 0.5, Descent())]), FixedShare())
+
+        def teach(part, ocelad=ocelad):
+            for row, label in zip(u[part], y[part], strict=True):
+                ocelad.update(PairLoss(row, label, Hinge()))
+
+        histories.append(History(MetricTracker(), every=8))
+        histories[-1].learn(ocelad, Hinge(), form(u), y, teach)
     assert len(histories[0]) == 5
     same(*histories)
 
