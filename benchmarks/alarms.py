@@ -3,6 +3,7 @@
     python benchmarks/alarms.py --seeds 1000 1040            # scenario S: jumps at comparisons 1300 and 4300
     python benchmarks/alarms.py --static --seeds 1000 1004   # nothing changes, over 10,000 comparisons
     python benchmarks/alarms.py --drift --seeds 1000 1008    # steady rotation, over 5,000 comparisons
+    python benchmarks/alarms.py --looks --seeds 1000 1020    # scenario S, by a history that looks every so often
     python benchmarks/alarms.py --csv points.csv --seeds 0 4 # your labelled points: columns group, features, label
 
 A jump is reported if there is an event of that kind within 100 comparisons; every other such event is false.
@@ -104,6 +105,23 @@ def scenario(seeds: range) -> None:
         )
 
 
+def looks(seeds: range) -> None:
+    """The default alarm, fed by a history."""
+    for every in (1, 4, 16, 64):
+        reported, false = [], []
+        for seed in seeds:
+            rng = np.random.default_rng([2016, seed])
+            steps = list(DriftingClusters.draw(rng).stream(rng, SCENARIO))
+            tracker = MetricTracker()
+            history = History(tracker, every=every, alarm=ChangeAlarm())
+            tracker.partial_fit(np.array([step.pair for step in steps]), [step.y for step in steps])
+            times = [event.t for event in history.events if event.kind == "jump"]
+            hits = sum(any(0 < t - jump <= WITHIN for t in times) for jump in JUMPS)
+            reported.append(hits / len(JUMPS))
+            false.append(len(times) - hits)
+        print(f"every {every:3d}: reported {mean(reported)}, false a trial {mean(false)}", flush=True)
+
+
 def rate(found: list[list[Event]], kind: str) -> str:
     return mean([sum(event.kind == kind for event in events) for events in found])
 
@@ -163,9 +181,12 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", nargs=2, type=int, default=(1000, 1040), metavar=("FIRST", "END"))
     parser.add_argument("--static", action="store_true")
     parser.add_argument("--drift", action="store_true")
+    parser.add_argument("--looks", action="store_true")
     parser.add_argument("--csv", metavar="PATH")
     chosen = parser.parse_args()
     if chosen.csv:
         table(chosen.csv, range(*chosen.seeds))
         parser.exit()
-    (static if chosen.static else drift if chosen.drift else scenario)(range(*chosen.seeds))
+    (static if chosen.static else drift if chosen.drift else looks if chosen.looks else scenario)(
+        range(*chosen.seeds)
+    )
