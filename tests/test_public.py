@@ -31,15 +31,18 @@ PACKAGES = [
 NAMES = {
     "AdaGrad",
     "AdaNormalHedge",
+    "ChangeAlarm",
     "CoinBetting",
     "Comid",
     "Descent",
+    "Event",
     "FileError",
     "FixedShare",
     "FollowTheRegularizedLeader",
     "Frobenius",
     "GradientDescent",
     "Hinge",
+    "History",
     "L1",
     "LogDet",
     "Logistic",
@@ -54,6 +57,7 @@ NAMES = {
     "Pool",
     "Restarted",
     "Rice",
+    "RiverAlarm",
     "SaolWeights",
     "SquaredFrobenius",
     "SquaredHinge",
@@ -64,6 +68,7 @@ NAMES = {
     "load",
     "on_intervals",
     "save",
+    "time_scale",
 }
 
 

@@ -1,6 +1,8 @@
 """Track a similarity function while it changes."""
 
+from .alarms import ChangeAlarm, Event, RiverAlarm
 from .ensemble import Pool, Restarted, Rice, Union
+from .history import History, time_scale
 from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
 from .metric import (
     L1,
@@ -32,15 +34,18 @@ __all__ = [
     "L1",
     "AdaGrad",
     "AdaNormalHedge",
+    "ChangeAlarm",
     "CoinBetting",
     "Comid",
     "Descent",
+    "Event",
     "FileError",
     "FixedShare",
     "FollowTheRegularizedLeader",
     "Frobenius",
     "GradientDescent",
     "Hinge",
+    "History",
     "LogDet",
     "Logistic",
     "Mahalanobis",
@@ -54,6 +59,7 @@ __all__ = [
     "Pool",
     "Restarted",
     "Rice",
+    "RiverAlarm",
     "SaolWeights",
     "SquaredFrobenius",
     "SquaredHinge",
@@ -64,4 +70,5 @@ __all__ = [
     "load",
     "on_intervals",
     "save",
+    "time_scale",
 ]

@@ -49,6 +49,9 @@ class Comparisons(Protocol):
 
     def teach(self, learners: Learners, rows: Any, /) -> None: ...
 
+    def watched(self, history: Any, learners: Learners, rows: Any, /) -> None:
+        """The same, seen by a `History`."""
+
 
 @dataclass(slots=True, eq=False)
 class Pairs:
@@ -58,6 +61,9 @@ class Pairs:
     y: Array
     weight: Array | None = None
     parts: int = 1
+
+    def __getitem__(self, part: slice) -> Pairs:
+        return Pairs(self.rows[part], self.y[part], None if self.weight is None else self.weight[part])
 
     def weighted(self, weight: Array) -> Pairs:
         """The losses times their weights; those without weight left out."""
@@ -77,6 +83,12 @@ class Pairs:
             for k, difference in enumerate(u, part.start):
                 loss = learners.loss if weight is None else Weighted(learners.loss, float(weight[k]))
                 ocelad.update(PairLoss(difference, int(self.y[k]), loss))
+
+    def watched(self, history: Any, learners: Learners, rows: Any) -> None:
+        def piece(part: slice) -> None:
+            self[part].teach(learners, rows[part])
+
+        history.learn(learners.ocelad, learners.loss, rows, self.y, piece)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,3 +110,7 @@ class Orders:
         for _, both in dense_blocks(rows):
             for near, far in np.sqrt(2.0) * both.reshape(len(both), 2, -1):
                 learners.ocelad.update(OrderLoss(near, far, learners.loss))
+
+    def watched(self, history: Any, learners: Learners, rows: Any) -> None:  # noqa: ARG002
+        """They have no label to judge by: the clock moves, unseen."""
+        self.teach(learners, rows)

@@ -97,6 +97,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     _recipe: Recipe
     _scale: Scale
     _loss: MarginLoss
+    _history: Any = None  # a History puts itself here, to see comparisons before they are learned
     _given: Given | None = None
 
     def __init__(
@@ -257,7 +258,10 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         try:
             self._scale = scale_after
             with Announced():
-                comparisons.teach(learners, normalised)
+                if self._history is None:
+                    comparisons.teach(learners, normalised)
+                else:
+                    comparisons.watched(self._history, learners, normalised)
         except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
             self._scale = scale.normalise(rows[: ocelad.t - before])[1]
             raise

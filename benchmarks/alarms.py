@@ -1,0 +1,192 @@
+"""How soon changes are reported, and how often one is reported that did not happen.
+
+    python benchmarks/alarms.py --seeds 1000 1040            # scenario S: jumps at comparisons 1300 and 4300
+    python benchmarks/alarms.py --static --seeds 1000 1004   # nothing changes, over 10,000 comparisons
+    python benchmarks/alarms.py --drift --seeds 1000 1008    # steady rotation, over 5,000 comparisons
+    python benchmarks/alarms.py --looks --seeds 1000 1020    # scenario S, by a history that looks every so often
+    python benchmarks/alarms.py --csv points.csv --seeds 0 4 # your labelled points: columns group, features, label
+
+A jump is reported if there is an event of that kind within 100 comparisons; every other such event is false.
+About two seconds a trial of scenario S.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ocelad import History, MetricTracker
+from ocelad.alarms import Alarm, ChangeAlarm, Event, RiverAlarm
+from ocelad.data import SCENARIO, DriftingClusters, Segment
+from ocelad.history import time_scale
+
+JUMPS = (1300, 4300)
+WITHIN = 100
+
+
+class Collapse:
+    """For comparison: an event when the effective time-scale falls to a fraction of its maximum."""
+
+    def __init__(self, fraction: float) -> None:
+        self.fraction, self.t, self.highest = fraction, 0, 0.0
+
+    def update(self, wrong: bool, levels: Any = None) -> Event | None:  # noqa: ARG002
+        self.t += 1
+        now = time_scale(levels)
+        self.highest = max(self.highest, now)
+        if self.t < 50 or now > self.fraction * self.highest:
+            return None
+        strength, self.highest = self.highest / now, now
+        return Event(self.t, "jump", self.t, strength)
+
+
+Course = list[tuple[bool, Any]]
+
+
+def course(seed: int, segments: tuple[Segment, ...], dimension: int = 25, noise: float = 0.0) -> Course:
+    """A tracker's errors and levels; a share ``noise`` of the labels is flipped."""
+    rng = np.random.default_rng([2016, seed])
+    data = DriftingClusters.draw(rng, dimension=dimension)
+    flip = np.random.default_rng([2017, seed]).random(sum(segment.steps for segment in segments)) < noise
+    tracker, seen = MetricTracker(), []
+    for step in data.stream(rng, segments):
+        y = -step.y if flip[step.t] else step.y
+        wrong = step.t > 0 and int(tracker.predict(step.pair[None])[0]) != y
+        tracker.partial_fit(step.pair[None], [y])
+        seen.append((bool(wrong), tracker.levels_))
+    return seen
+
+
+def events(make: Callable[[], Alarm], seen: Course) -> list[Event]:
+    alarm = make()
+    return [event for wrong, levels in seen if (event := alarm.update(wrong, levels)) is not None]
+
+
+def mean(values: Sequence[float]) -> str:
+    spread = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{np.mean(values):.3f} ± {spread:.3f}"
+
+
+def scenario(seeds: range) -> None:
+    alarms: dict[str, Callable[[], Alarm]] = {
+        f"ChangeAlarm(steps={steps:g})": lambda steps=steps: ChangeAlarm(steps=steps)  # type: ignore[misc]
+        for steps in (30, 100, 300, 1000, 3000, 10_000, 100_000)
+    }
+    alarms |= {
+        f"time-scale falls to {fraction:g}": lambda fraction=fraction: Collapse(fraction)  # type: ignore[misc]
+        for fraction in (0.6, 0.5, 0.4, 0.3, 0.2, 0.15)
+    }
+    try:
+        alarms["river's ADWIN"] = RiverAlarm
+        RiverAlarm()
+    except ImportError:
+        del alarms["river's ADWIN"]
+    courses = [course(seed, SCENARIO) for seed in seeds]
+    print(f"{'':28s}{'reported':>16s}{'false a trial':>16s}{'delay':>7s}{'onset off by':>14s}{'drifts':>8s}")
+    for name, make in alarms.items():
+        reported: list[float] = []
+        false, delay, off, drifts = [], [], [], []
+        for seen in courses:
+            found = events(make, seen)
+            jumps = [event for event in found if event.kind == "jump"]
+            first = [next((e for e in jumps if 0 < e.t - jump <= WITHIN), None) for jump in JUMPS]
+            hits = [(event, jump) for event, jump in zip(first, JUMPS, strict=True) if event is not None]
+            reported.append(len(hits) / len(JUMPS))
+            false.append(len(jumps) - len(hits))
+            delay += [event.t - jump for event, jump in hits]
+            off += [abs(event.onset - jump - 1) for event, jump in hits]
+            drifts.append(len(found) - len(jumps))
+        print(
+            f"{name:28s}{mean(reported):>16s}{mean(false):>16s}{np.median(delay) if delay else np.nan:7.0f}"
+            f"{np.median(off) if off else np.nan:14.0f}{np.mean(drifts):8.2f}"
+        )
+
+
+def looks(seeds: range) -> None:
+    """The default alarm, fed by a history."""
+    for every in (1, 4, 16, 64):
+        reported, false = [], []
+        for seed in seeds:
+            rng = np.random.default_rng([2016, seed])
+            steps = list(DriftingClusters.draw(rng).stream(rng, SCENARIO))
+            tracker = MetricTracker()
+            history = History(tracker, every=every, alarm=ChangeAlarm())
+            tracker.partial_fit(np.array([step.pair for step in steps]), [step.y for step in steps])
+            times = [event.t for event in history.events if event.kind == "jump"]
+            hits = sum(any(0 < t - jump <= WITHIN for t in times) for jump in JUMPS)
+            reported.append(hits / len(JUMPS))
+            false.append(len(times) - hits)
+        print(f"every {every:3d}: reported {mean(reported)}, false a trial {mean(false)}", flush=True)
+
+
+def rate(found: list[list[Event]], kind: str) -> str:
+    return mean([sum(event.kind == kind for event in events) for events in found])
+
+
+def static(seeds: range) -> None:
+    print(f"{'features':>9s}{'flipped':>9s}{'errors':>8s}{'jumps in 10,000':>18s}{'drifts in 10,000':>18s}")
+    for dimension in (6, 25, 60):
+        for noise in (0.0, 0.1, 0.3):
+            courses = [course(seed, (Segment(10_000, "A", 0.0),), dimension, noise) for seed in seeds]
+            found = [events(ChangeAlarm, seen) for seen in courses]
+            errors = np.mean([wrong for seen in courses for wrong, _ in seen[5000:]])
+            print(
+                f"{dimension:9d}{noise:9g}{errors:8.2f}{rate(found, 'jump'):>18s}{rate(found, 'drift'):>18s}",
+                flush=True,
+            )
+
+
+def drift(seeds: range) -> None:
+    print(f"{'drift':>6s}{'errors':>8s}{'time-scale':>12s}{'jumps':>16s}{'drifts':>16s}{'first':>7s}")
+    for speed in (0.0, 0.02, 0.05, 0.15, 0.4):
+        courses = [course(seed, (Segment(5000, "A", speed),)) for seed in seeds]
+        found = [events(ChangeAlarm, seen) for seen in courses]
+        errors = np.mean([wrong for seen in courses for wrong, _ in seen[2500:]])
+        scale = np.exp(np.mean([np.log(time_scale(levels)) for seen in courses for _, levels in seen[2500::10]]))
+        first = [next((e.t for e in each if e.kind == "drift"), np.inf) for each in found]
+        print(
+            f"{speed:6g}{errors:8.2f}{scale:12.0f}{rate(found, 'jump'):>16s}{rate(found, 'drift'):>16s}"
+            f"{np.median(first):7.0f}",
+            flush=True,
+        )
+
+
+def table(path: str, seeds: range) -> None:
+    """Points in the order of their groups, shuffled within, each compared with one of the 50 before it."""
+    rows = np.genfromtxt(path, delimiter=",", skip_header=1)
+    group, X, label = rows[:, 0], rows[:, 1:-1], rows[:, -1]
+    X = np.sign(X) * np.log1p(np.abs(X))
+    X = (X - X[:200].mean(axis=0)) / (X[:200].std(axis=0) + 1e-12)
+    starts = np.flatnonzero(np.diff(group)) + 1
+    print("groups begin at", *starts)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        order = np.concatenate([rng.permutation(part) for part in np.split(np.arange(len(X)), starts)])
+        past = order[[t - int(rng.integers(1, min(50, t) + 1)) for t in range(1, len(X))]]
+        tracker = MetricTracker()
+        history = History(tracker, capacity=len(X), alarm=ChangeAlarm())
+        tracker.partial_fit(
+            np.stack([X[order[1:]], X[past]], axis=1), np.where(label[order[1:]] == label[past], 1, -1)
+        )
+        errors = [part.mean() for part in np.split(history.records["error"], starts - 1)]
+        print(f"seed {seed}: errors by group", *(f"{error:.2f}" for error in errors))
+        print("  ", *(f"{event.kind} {event.t} (since {event.onset})" for event in history.events))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", nargs=2, type=int, default=(1000, 1040), metavar=("FIRST", "END"))
+    parser.add_argument("--static", action="store_true")
+    parser.add_argument("--drift", action="store_true")
+    parser.add_argument("--looks", action="store_true")
+    parser.add_argument("--csv", metavar="PATH")
+    chosen = parser.parse_args()
+    if chosen.csv:
+        table(chosen.csv, range(*chosen.seeds))
+        parser.exit()
+    (static if chosen.static else drift if chosen.drift else looks if chosen.looks else scenario)(
+        range(*chosen.seeds)
+    )

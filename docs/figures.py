@@ -1,0 +1,63 @@
+"""Draw the figures of docs/plots.md and docs/alarms.md: ``python docs/figures.py``, about a minute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import numpy as np
+from matplotlib.axes import Axes
+
+from ocelad import ChangeAlarm, History, MetricTracker, plots
+from ocelad.data import SCENARIO, DriftingClusters
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def save(axes: Axes, name: str) -> None:
+    figure = axes.get_figure()
+    assert figure is not None
+    figure.savefig(IMAGES / f"{name}.png", dpi=100)
+
+
+def features() -> None:
+    """Of ten features one matters at first, then two others do."""
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(3000, 2, 10))
+    u2 = (pairs[:, 0] - pairs[:, 1]) ** 2
+    matter = np.where(np.arange(3000) < 1400, u2[:, 0], (u2[:, 3] + u2[:, 4]) / 2)
+    tracker = MetricTracker()
+    history = History(tracker, every=5, alarm=ChangeAlarm())
+    tracker.partial_fit(pairs, np.where(matter < 1, 1, -1))
+    save(plots.relevance(history), "relevance")
+
+
+def scenario() -> None:
+    """One trial of the paper's synthetic stream."""
+    rng = np.random.default_rng([2016, 1000])
+    data = DriftingClusters.draw(rng)
+    steps = list(data.stream(rng, SCENARIO))
+    tracker = MetricTracker()
+    history = History(tracker, every=4, alarm=ChangeAlarm())
+    tracker.partial_fit(np.array([step.pair for step in steps]), [step.y for step in steps])
+    save(plots.time_scales(history), "time-scales")
+    save(plots.embedding(history, data.points[:600] @ steps[-1].rotation.T, steps[-1].labels[:600]), "embedding")
+
+
+def matrix() -> None:
+    """Equal differences in width and height cancel; the price matters by itself."""
+    rng = np.random.default_rng(0)
+    names = ["length", "width", "height", "weight", "colour", "price", "age", "origin"]
+    pairs = rng.normal(size=(2000, 2, len(names)))
+    u = pairs[:, 0] - pairs[:, 1]
+    matter = (u[:, 1] - u[:, 2]) ** 2 / 2 + u[:, 5] ** 2
+    tracker = MetricTracker().partial_fit(pairs, np.where(matter < 2, 1, -1))
+    save(plots.heat_map(tracker, names), "heat-map")
+
+
+if __name__ == "__main__":
+    features()
+    scenario()
+    matrix()

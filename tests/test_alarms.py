@@ -1,0 +1,173 @@
+"""Alarms: what they report, what they do not, and that scale does not matter."""
+
+import builtins
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ocelad import ChangeAlarm, Event, History, MetricTracker, RiverAlarm
+from ocelad.data import SCENARIO, DriftingClusters
+from ocelad.metric.levels import LEVEL
+
+
+def feed(alarm, wrong, levels=None):
+    rows = [None] * len(wrong) if levels is None else levels
+    return [event for each, row in zip(wrong, rows, strict=True) if (event := alarm.update(each, row))]
+
+
+def levels(rng, steps, excess, scale=1.0):
+    """Four levels of which the longest loses ``excess`` more than the others, in the mean."""
+    for _ in range(steps):
+        loss = scale * (1.0 + rng.random(4) + excess * np.array([0.0, 0.0, 0.0, 1.0]))
+        yield np.array(list(zip([8.0, 16.0, 32.0, 64.0], [0.25] * 4, loss, strict=True)), dtype=LEVEL)
+
+
+@pytest.mark.parametrize("usual", [0.02, 0.1, 0.2])
+def test_jumps_are_reported(usual):
+    """In 20 streams: soon, with their beginning and their size; nothing else more often than was asked for."""
+    found, others, off = 0, 0, []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        wrong = rng.random(3000) < np.where(np.arange(3000) < 1500, usual, 0.45)
+        events = feed(ChangeAlarm(), wrong)
+        assert {event.kind for event in events} == {"jump"}
+        hit = next((event for event in events if 1500 < event.t <= 1600), None)
+        found += hit is not None
+        others += len(events) - (hit is not None)
+        if hit is not None:
+            off.append(abs(hit.onset - 1501))
+            assert hit.strength == pytest.approx(wrong[hit.onset - 1 : hit.t].mean() - usual, abs=0.05)
+    assert found >= 18  # nine in ten
+    assert others < 20 * 3000 / 1000
+    assert np.median(off) <= 10
+
+
+@pytest.mark.parametrize("usual", [0.01, 0.1, 0.3, 0.5])
+def test_false_alarms_are_rarer_than_asked_for(usual):
+    """Lorden's bound for a known rate: at least ``steps`` comparisons apart in the mean."""
+    for steps in (30, 1000):
+        wrong = np.random.default_rng(0).random(60_000) < usual
+        assert len(feed(ChangeAlarm(steps=steps), wrong)) < 60_000 / steps
+
+
+def test_fewer_errors_are_no_alarm():
+    wrong = np.random.default_rng(1).random(4000) < np.linspace(0.5, 0.02, 4000)
+    assert feed(ChangeAlarm(), wrong) == []
+
+
+def test_only_the_drift_of_a_long_memory_is_an_alarm():
+    rng = np.random.default_rng(2)
+    right = [False] * 1500
+    assert feed(ChangeAlarm(), right, levels(rng, 1500, -0.1)) == []
+    events = feed(ChangeAlarm(), right, levels(rng, 1500, 0.3))
+    assert {event.kind for event in events} == {"drift"}
+    assert events[0].strength > 0.2
+    assert events[0].onset < events[0].t < 400
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.sampled_from([1e-150, 1e-9, 1e9, 1e150]), st.integers(0, 100))
+def test_the_scale_of_losses_does_not_matter(scale, seed):
+    right = [False] * 600
+    one = feed(ChangeAlarm(), right, levels(np.random.default_rng(seed), 600, 0.3))
+    other = feed(ChangeAlarm(), right, levels(np.random.default_rng(seed), 600, 0.3, scale))
+    assert len(one) > 0
+    assert [(event.t, event.onset) for event in one] == [(event.t, event.onset) for event in other]
+
+
+def test_after_a_jump_old_memories_are_no_witnesses():
+    """A level of length 64 may remember 128 comparisons: so long after a jump, what it loses is no drift."""
+    alarm, rng = ChangeAlarm(), np.random.default_rng(3)
+    feed(alarm, rng.random(500) < 0.05)
+    wrong = np.ones(40, dtype=bool)
+    (jump,) = feed(alarm, wrong[: next(k for k in range(1, 41) if feed(copy.deepcopy(alarm), wrong[:k]))])
+    events = feed(alarm, [False] * 400, levels(rng, 400, 3.0))
+    assert events[0].kind == "drift"
+    assert events[0].onset >= jump.t + 128
+
+
+def test_a_level_is_judged_by_the_weights_before_its_loss():
+    """Weights that have seen the loss make the mixture look good: a fair race must not become a drift."""
+    rng, alarm = np.random.default_rng(4), ChangeAlarm()
+    rows = []
+    for row in levels(rng, 3000, 0.0):
+        seen = row.copy()
+        seen["weight"] = row["loss"] == row["loss"].min()
+        rows.append(seen)
+    assert len(feed(alarm, [False] * 3000, rows)) <= 3
+
+
+def test_jumps_of_scenario_s_are_reported():
+    """One trial of those that the alarm was developed on; docs/alarms.md has the others, and fresh ones."""
+    rng = np.random.default_rng([2016, 1000])
+    data = DriftingClusters.draw(rng)
+    steps = list(data.stream(rng, SCENARIO))
+    tracker = MetricTracker()
+    history = History(tracker, every=4, alarm=ChangeAlarm())
+    tracker.partial_fit(np.array([step.pair for step in steps]), [step.y for step in steps])
+    jumps = [event.t for event in history.events if event.kind == "jump"]
+    assert [t // 100 for t in jumps] == [13, 43]
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda alarm: pickle.loads(pickle.dumps(alarm))])
+def test_a_copy_goes_on_alike(how):
+    alarm, rng = ChangeAlarm(), np.random.default_rng(5)
+    feed(alarm, rng.random(1000) < 0.1, levels(rng, 1000, 0.05))
+    other = how(alarm)
+    wrong, rows = rng.random(1000) < 0.4, list(levels(rng, 1000, 0.3))
+    events = feed(alarm, wrong, rows)
+    assert {event.kind for event in events} == {"jump", "drift"}
+    assert feed(other, wrong, rows) == events
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": 1}, "steps must be a finite number > 1, got 1"),
+        ({"steps": np.inf}, "steps must be"),
+        ({"odds": 0.5}, "odds must be a finite number > 1, got 0.5"),
+        ({"odds": "2"}, "odds must be"),
+        ({"memory": 1}, "memory must be an integer >= 2, got 1"),
+        ({"memory": 9.5}, "memory must be"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        ChangeAlarm(**options)
+
+
+def test_bad_input_changes_nothing():
+    alarm = ChangeAlarm()
+    for wrong in (2, np.nan, "yes", None, np.array([True, False])):
+        with pytest.raises(ValueError, match="wrong must be True or False"):
+            alarm.update(wrong)
+    with pytest.raises(ValueError, match="levels must be a tracker's levels_"):
+        alarm.update(True, [1.0, 2.0])
+    assert alarm.t == 0
+
+
+def test_river():
+    pytest.importorskip("river")
+    rng = np.random.default_rng(6)
+    wrong = rng.random(3000) < np.where(np.arange(3000) < 1000, 0.5, np.where(np.arange(3000) < 2000, 0.1, 0.5))
+    (event,) = feed(RiverAlarm(), wrong)  # not when errors became rarer
+    assert isinstance(event, Event)
+    assert 2000 < event.t < 2200
+    assert event.strength > 0
+
+
+def test_river_missing(monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *rest):
+        if name == "river":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ImportError, match=r"ocelad\[river\]"):
+        RiverAlarm()

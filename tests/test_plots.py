@@ -1,0 +1,122 @@
+"""Figures: each takes a tracker or its history, says what it shows, and draws where it is told."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.colors import to_hex
+
+from ocelad import ChangeAlarm, History, MetricTracker, Pool, plots
+from streams import comparisons
+
+
+@pytest.fixture(name="watched")
+def fixture_watched():
+    pairs, y = comparisons(seed=0, steps=1600, n=10)
+    tracker = MetricTracker()
+    history = History(tracker, every=10, alarm=ChangeAlarm())
+    tracker.partial_fit(pairs, y)
+    return tracker, history, pairs.reshape(-1, 10)[:300], np.repeat(["a", "b", "c"], 100)
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def draw(kind, source, X, labels, **more):
+    extra = (X, labels) if kind == "embedding" else ()
+    return getattr(plots, kind)(source, *extra, **more)
+
+
+@pytest.mark.parametrize("kind", ["time_scales", "relevance", "embedding", "heat_map"])
+def test_every_figure(kind, watched):
+    tracker, history, X, labels = watched
+    from_tracker, from_history = draw(kind, tracker, X, labels), draw(kind, history, X, labels)
+    assert from_tracker.figure is not from_history.figure
+    given = plt.figure().subplots()
+    assert draw(kind, history, X, labels, axes=given) is given
+    for axes in (from_tracker, from_history, given):
+        assert axes.get_title()
+        assert axes.get_xlabel()
+        assert axes.get_ylabel()
+        axes.figure.canvas.draw()
+
+
+def test_time_scales_add_up_to_one_and_jumps_are_marked(watched):
+    tracker, history, *_ = watched
+    axes = plots.time_scales(history)
+    top = axes.collections[-1].get_paths()[0].vertices[:, 1].max()
+    assert top == pytest.approx(1.0)
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == [f"{length:g}" for length in tracker.levels_["length"][::-1]]
+    assert [line.get_xdata()[0] for line in axes.get_lines()] == [event.t for event in history.events]
+    assert [text.get_text() for text in axes.texts] == ["jump"]
+
+
+def test_relevance_shows_what_the_metric_holds(watched):
+    tracker, history, *_ = watched
+    axes = plots.relevance(history, names=list("abcdefghij"), top=4)
+    lines = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    assert {"a", "b", "i", "j"} <= set(lines)  # those that matter at first and later
+    M = tracker.get_mahalanobis_matrix()
+    assert lines["j"][-1] == pytest.approx(M[9, 9] / M.trace())
+    colours = [to_hex(line.get_color()) for line in axes.get_lines() if line.get_label() in "abij"]
+    assert len(set(colours)) == 4
+    assert "other 6" in [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_embedding_places_points_where_the_metric_does(watched):
+    tracker, _, X, labels = watched
+    axes = plots.embedding(tracker, X, labels)
+    for number, label in enumerate("abc"):
+        np.testing.assert_allclose(
+            axes.collections[number].get_offsets(), tracker.transform(X[labels == label])[:, :2], atol=1e-12
+        )
+    (bar,) = axes.get_lines()
+    assert np.ptp(bar.get_xdata()) == pytest.approx(np.sqrt(tracker.mu_))
+
+
+def test_heat_map_shows_the_matrix_around_zero(watched):
+    tracker, *_ = watched
+    axes = plots.heat_map(tracker)
+    (image,) = axes.get_images()
+    M = tracker.get_mahalanobis_matrix()
+    np.testing.assert_array_equal(image.get_array(), M)
+    assert image.get_clim() == (-np.abs(M).max(), np.abs(M).max())
+    named = plots.heat_map(tracker, names=[f"n{k}" for k in range(10)])
+    assert [tick.get_text() for tick in named.get_yticklabels()] == [f"n{k}" for k in range(10)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 100])
+def test_few_and_many_features(n):
+    pairs, y = comparisons(seed=1, steps=30, n=n)
+    tracker = MetricTracker(ensemble=lambda spawn: Pool([spawn(4.0, None), spawn(16.0, None)]))
+    history = History(tracker)
+    tracker.partial_fit(pairs, y)
+    X = pairs.reshape(-1, n)
+    for axes in (
+        plots.time_scales(history),
+        plots.relevance(history),
+        plots.embedding(history, X, np.arange(len(X)) % 9),
+        plots.heat_map(history),
+    ):
+        axes.figure.canvas.draw()
+    assert len(plots.heat_map(history).get_xticks()) <= 16
+
+
+def test_bad_input(watched):
+    tracker, history, X, labels = watched
+    with pytest.raises(ValueError, match="has no history"):
+        plots.time_scales(MetricTracker())
+    with pytest.raises(ValueError, match="history is empty"):
+        plots.relevance(History(MetricTracker()))
+    with pytest.raises(ValueError, match="names must be 10 names, one per feature, got 2"):
+        plots.relevance(history, names=["a", "b"])
+    with pytest.raises(ValueError, match=r"labels must be of shape \(300,\)"):
+        plots.embedding(tracker, X, labels[:5])
+    with pytest.raises(ValueError, match="top must be an integer from 1 to 7, got 0"):
+        plots.relevance(history, top=0)
