@@ -33,6 +33,10 @@ def _in_fours(count: int) -> int:
     return -(-count // 4) * 4
 
 
+def _in_fives(count: int) -> int:
+    return -(-count // 5) * 5
+
+
 def rice(recipe: Recipe, loss: MarginLoss) -> Ensemble[Metric]:
     """RICE of COMID learners: a stack where there are kernels for these parts, a list of black boxes elsewhere."""
     regularizer, divergence = recipe.descent.regularizer, recipe.descent.divergence
@@ -81,8 +85,8 @@ class StackedRice:
 
     def _allocate(self, slots: int, room: int) -> None:
         """Arrays for so many learners of so many columns each, all empty."""
-        n = _in_fours(self.n)
-        height = _in_fours(room + codes.SURPLUS) if self.deferred else 0
+        n = _in_fives(self.n)
+        height = _in_fives(_in_fours(room + codes.SURPLUS)) if self.deferred else 0
         tall, long = max(room, height), max(n, room, height, slots, codes.WIDTH) + 8
         self.E = np.zeros((slots, n, tall))
         self.F = np.zeros((slots, height, room if self.deferred else 0))
@@ -101,7 +105,7 @@ class StackedRice:
             np.zeros(height + 8),
             np.zeros(codes.LANES),
             np.zeros((panels, tall + 4, codes.WIDTH)),
-            np.zeros((panels, 4 * codes.WIDTH)),
+            np.zeros((panels, 5 * codes.WIDTH)),
             index,
         )
         self._locate()

@@ -105,7 +105,7 @@ def arrays(where: Integers) -> tuple[Stack, Scratch]:
         array_at(floats_at(where[AT_G]), (height + 8,)),
         array_at(floats_at(where[AT_LANE]), (LANES,)),
         array_at(floats_at(where[AT_V]), (panels, tall + 4, WIDTH)),
-        array_at(floats_at(where[AT_OUT]), (panels, 4 * WIDTH)),
+        array_at(floats_at(where[AT_OUT]), (panels, 5 * WIDTH)),
         array_at(integers_at(where[AT_INDEX]), (INDICES, long)),
     )
     return stack, scratch
@@ -166,13 +166,15 @@ def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scr
     E, F, S, scalars, meta, losses, _, options = stack
     vec, Z, _, lane, V, out, index = scratch
     n, u, room, most = int(options[N]), vec[DIFFERENCE], S.shape[1], int(options[MAX_RANK])
+    span = 0.5 * options[BASE]
     for j in range(meta[CLOCK, 1]):
+        span *= 2.0
         slot, z, slope = meta[ORDER, j], Z[j], Z[j, room]
         r, m, sigma, s = meta[RANK, slot], meta[COUNT, slot], scalars[slot, SIGMA], S[slot]
         deferred = F.shape[1] > 0
         Q = F[slot] if deferred else E[slot]
         height = m if deferred else n
-        step = effective_step(options[STEP] / np.sqrt(options[BASE] * 2.0**j), slope, losses[j], square, options)
+        step = effective_step(options[STEP] / np.sqrt(span), slope, losses[j], square, options)
         tau = step * options[STRENGTH]
         active = slope != 0.0 and square > 0.0 and step > 0.0
         if active:
