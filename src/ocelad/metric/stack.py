@@ -21,6 +21,7 @@ from .divergences import Frobenius
 from .estimate import Metric
 from .kernels import codes
 from .losses import Hinge, Logistic, MarginLoss, PairLoss, SquaredHinge
+from .quadratic import Dense, Parts
 from .regularizers import NuclearNorm, Unregularized
 
 _LOSSES: dict[type, int] = {Hinge: codes.HINGE, SquaredHinge: codes.SQUARED_HINGE, Logistic: codes.LOGISTIC}
@@ -171,12 +172,10 @@ class StackedRice:
         block.one(loss.u, float(loss.y), self.where, True)
 
     def mix(self, p: Array) -> Metric:
-        columns, extra, sigma, mu = self.parts(p)
-        M = (columns * extra) @ columns.T + sigma * np.eye(self.n)
-        return Metric((M + M.T) / 2, mu)
+        return Metric(self.parts(p).M, self.threshold(p))
 
-    def parts(self, p: Array) -> tuple[Array, Array, float, float]:
-        """C, e, sigma and mu of the mixture, whose matrix is sigma I + C diag(e) C', without forming it."""
+    def parts(self, p: Array) -> Parts:
+        """The matrix of a mixture, not multiplied out."""
         slots = self.meta[codes.ORDER, : self.levels]
         sigma = self.scalars[slots, codes.SIGMA]
         extra = [
@@ -184,7 +183,10 @@ class StackedRice:
             for w, slot, rest in zip(p, slots, sigma, strict=True)
         ]
         columns = np.hstack([self.columns(slot) for slot in slots])
-        return columns, np.concatenate(extra), float(p @ sigma), float(p @ self.scalars[slots, codes.MU])
+        return Parts(columns, np.concatenate(extra), float(p @ sigma))
+
+    def threshold(self, p: Array) -> float:
+        return float(p @ self.scalars[self.meta[codes.ORDER, : self.levels], codes.MU])
 
     def columns(self, slot: int) -> Array:
         """The directions that a learner has touched, orthonormal."""
@@ -232,3 +234,15 @@ def _differences(u: Any) -> tuple[Array, Integers, Integers]:
     if not sparse.issparse(u):
         return u.reshape(-1), _NONE, _NONE
     return u.data, u.indptr.astype(np.int64), u.indices.astype(np.int64)
+
+
+def mixture(ocelad: Ocelad[Metric]) -> tuple[Dense | Parts, float]:
+    """The matrix and the threshold that will judge the next comparison."""
+    stack = ocelad.ensemble
+    if not isinstance(stack, StackedRice):
+        estimate = ocelad.estimate
+        return Dense(estimate.M), estimate.mu
+    p = ocelad.weights.mixture(ocelad.state)
+    parts = stack.parts(p)
+    few = len(parts.extra) < stack.n  # else the matrix itself is smaller
+    return parts if few else Dense(parts.M), stack.threshold(p)
