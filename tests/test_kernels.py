@@ -128,10 +128,11 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
         E, F, m, g = np.zeros((n, 12)), np.zeros((15, 12)), r + 1, np.zeros(20)
         F[:m, :r] = np.linalg.qr(rng.normal(size=(m, m)))[0][:, :r]
         E[:, :m] = Q[:, :r] @ F[:m, :r].T
+        features = np.stack([np.arange(n), np.ones(n, dtype=np.int64)])
         project(E, m, u, every, n, g)
         project(F, r, g, every, m, z)
         if r < n:
-            r, m = widen(E, m, F, r, vec[codes.DIFFERENCE], square, every, n, z, vec, index)
+            r, m = widen(E, m, F, r, vec[codes.DIFFERENCE], square, every, n, z, features, n, vec, index)
         turned, height = F, m
     if r > before:
         s[before] = sigma
@@ -139,7 +140,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     r, rest = shrink(turned, height, s, r, sigma, tau)
     if kept_by == "dictionary":
         product = E[:, :m] @ F[:m, :r]
-        compress(E, m, F, r, V, out, index)
+        compress(E, m, F, r, features, n, V, out, index)
         np.testing.assert_allclose(E[:, :r], product, atol=1e-15 * n)
         assert (E[:, r:] == 0).all()
         assert (F[:r, :r] == np.eye(r)).all()

@@ -70,8 +70,10 @@ class StackedRice:
         rank = len(s)
         self._allocate(slots=5, room=min(_in_fours(self.n), max(8, _in_fours(rank + 1))))
         self.E[0, : self.n, :rank], self.S[0, :rank] = V, s
-        if self.deferred:
+        if self.deferred and rank:
             self.F[0, :rank, :rank] = np.eye(rank)
+            self.features[0, codes.LIST, : self.n], self.features[0, codes.MARK, : self.n] = np.arange(self.n), 1
+            self.meta[codes.TOUCHED, 0] = self.n
         self.scalars[0, codes.SIGMA], self.scalars[0, codes.MU] = sigma, recipe.mu
         self.meta[codes.RANK, 0] = self.meta[codes.COUNT, 0] = rank
 
@@ -99,8 +101,10 @@ class StackedRice:
         index = np.zeros((codes.INDICES, long), dtype=np.int64)
         index[codes.EVERY] = np.arange(long)
         self.state = np.zeros((slots, codes.FIELDS))
+        self.features = np.zeros((slots, 2, n if self.deferred else 0), dtype=np.int64)
         self.arrays: tuple[np.ndarray[Any, Any], ...] = (
             *(self.E, self.F, self.S, self.scalars, self.meta, self.losses_now, self.state, self.options),
+            self.features,
             np.zeros((codes.VECTORS, long)),
             np.zeros((slots, room + 8)),
             np.zeros(height + 8),
@@ -124,7 +128,7 @@ class StackedRice:
 
     def _reserve(self, levels: int, rank: int) -> None:
         """Room for so many levels, and one more column than so many in each, keeping what there is."""
-        E, F, S, scalars, meta, losses, state = self.arrays[:7]
+        E, F, S, scalars, meta, losses, state, _, features = self.arrays[: codes.AT_VEC]
         slots, room = S.shape
         more_slots = levels + 4 if levels + 1 > slots else slots
         more_room = room
@@ -133,7 +137,7 @@ class StackedRice:
         self._allocate(more_slots, more_room)
         self.E[:slots, :, : E.shape[2]], self.F[:slots, : F.shape[1], : F.shape[2]] = E, F
         self.S[:slots, :room], self.scalars[:slots], self.losses_now[:slots] = S, scalars, losses
-        self.state[:slots] = state
+        self.state[:slots], self.features[:slots] = state, features
         self.meta[codes.CLOCK, :slots], self.meta[codes.ORDER, : slots - 1] = (
             meta[codes.CLOCK],
             meta[codes.ORDER, :-1],
@@ -151,6 +155,7 @@ class StackedRice:
         count = opening(self.base + t, self.base)
         if t == 0:  # without the compiler: a tracker that has learned nothing is made at once
             self.E[1], self.F[1], self.S[1], self.scalars[1] = self.E[0], self.F[0], self.S[0], self.scalars[0]
+            self.features[1] = self.features[0]
             self.meta[codes.RANK :, 1], self.meta[codes.CLOCK, 1] = self.meta[codes.RANK :, 0], 1
         else:
             from .kernels import block

@@ -17,12 +17,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...learner import Array, Integers
-from .codes import WIDTH
+from .codes import STRIDE, WIDTH
 from .jit import kernel
 
 EPS = float(np.finfo(np.float64).eps)
 CLOSE = 1e-5  # a relative step so small that the next one, some cube of it, would be lost in rounding
-NEAR, X, LOW, HIGH, LEFT, RIGHT, VALUE, SLOPE, CURVE, SIZE = (WIDTH * row for row in range(10))
+NEAR, X, LOW, HIGH, LEFT, RIGHT, VALUE, SLOPE, CURVE, SIZE = (STRIDE * row for row in range(10))
 
 
 @kernel
@@ -111,7 +111,7 @@ def _gather(lane: Array, lanes: int, index: Integers) -> int:
     going = 0
     for m in range(lanes):
         if lane[SIZE + m] > 0.0:
-            for row in range(0, VALUE, WIDTH):
+            for row in range(0, VALUE, STRIDE):
                 lane[row + going] = lane[row + m]
             index[going] = index[m]
             going += 1
