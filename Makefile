@@ -20,7 +20,7 @@ check: .venv/.test
 	$(BIN)/lint-imports
 
 bench: .venv/.test
-	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/speed.py
 
 docs: .venv/.docs
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html

@@ -25,10 +25,12 @@ class Literal:
         scale=None,
         rate=0.3,
         share=0.01,
+        max_rank=None,
     ):
         self.n, self.step, self.strength, self.base, self.start = n, step, strength, base, start
         self.threshold_step, self.origin, self.combiner, self.regret = threshold_step, origin, combiner, regret
         self.order, self.scale, self.rate, self.share = order, scale, rate, share
+        self.max_rank = max_rank
         self.t = base
         self.M, self.mu, self.w = {}, {}, {}  # keyed by interval
         self.p = {}  # fixed share: keyed by length
@@ -82,7 +84,10 @@ class Literal:
             M = M - eta * y * np.outer(u, u)
             mu = mu + self.threshold_step * eta * y
         eigenvalues, V = np.linalg.eigh(M)
-        self.M[interval] = V @ np.diag(np.maximum(0, eigenvalues - eta * self.strength)) @ V.T
+        eigenvalues = np.maximum(0, eigenvalues - eta * self.strength)
+        if self.max_rank is not None:
+            eigenvalues[: -self.max_rank] = 0
+        self.M[interval] = V @ np.diag(eigenvalues) @ V.T
         self.mu[interval] = max(1.0, mu)
 
     def average(self, p):

@@ -187,7 +187,8 @@ def listed(tracker):
 )
 @pytest.mark.parametrize("deferred", [False, True])
 def test_the_stack_is_the_list(options, deferred, monkeypatch):
-    monkeypatch.setattr("ocelad.metric.stack._DEFERRED", 1 if deferred else 10**9)
+    for name in ("_DEFERRED", "_DEFERRED_FULL"):
+        monkeypatch.setattr(f"ocelad.metric.stack.{name}", 1 if deferred else 10**9)
     pairs, y = comparisons(seed=4, steps=260, n=7)
     pairs[50, 1] = pairs[50, 0]  # a zero difference
     pairs[60] = pairs[59]

@@ -7,10 +7,10 @@ otherwise Algorithm 1 drives the verbs.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..intervals import length, opening
 from ..learner import Array, Ensemble, Integers, Opening
@@ -26,7 +26,8 @@ from .regularizers import NuclearNorm, Unregularized
 
 _LOSSES: dict[type, int] = {Hinge: codes.HINGE, SquaredHinge: codes.SQUARED_HINGE, Logistic: codes.LOGISTIC}
 _BLOCK = 4096  # comparisons per compiled call: Ctrl-C is heard in between
-_DEFERRED = 256  # from so many features on, turning the columns themselves costs more than a dictionary
+_DEFERRED = 100  # from so many features on, turning the columns themselves costs more than a dictionary;
+_DEFERRED_FULL = 400  # so many where nothing keeps the rank down
 _NONE: Integers = np.zeros(0, dtype=np.int64)
 
 
@@ -55,7 +56,7 @@ class StackedRice:
     def __init__(self, recipe: Recipe, loss: MarginLoss) -> None:
         descent = recipe.descent
         self.n, self.base = recipe.n, recipe.base
-        self.deferred = self.n >= _DEFERRED
+        self.deferred = self.n >= (_DEFERRED if descent.regularizer.strength > 0.0 else _DEFERRED_FULL)
         self.most = self.n if recipe.max_rank is None else min(recipe.max_rank, self.n)
         self.options = np.zeros(codes.OPTIONS)
         self.options[codes.STEP], self.options[codes.BASE] = recipe.step, recipe.base
@@ -158,23 +159,17 @@ class StackedRice:
             self.features[1] = self.features[0]
             self.meta[codes.RANK :, 1], self.meta[codes.CLOCK, 1] = self.meta[codes.RANK :, 0], 1
         else:
-            from .kernels import block
-
-            while not block.open_levels(count, self.where):
+            while not _kernels().open_levels(count, self.where):
                 self._make_room(t)
             self.meta[codes.CLOCK, 0] = t
         return Opening(t, tuple(range(count)), tuple(float(length(level, self.base)) for level in range(count)))
 
     def losses(self, loss: PairLoss) -> Array:
-        from .kernels import block
-
-        block.one(loss.u, float(loss.y), self.where, False)
+        _kernels().one(loss.u, float(loss.y), self.where, False)
         return self.losses_now[: self.levels].copy()
 
     def update(self, loss: PairLoss) -> None:
-        from .kernels import block
-
-        block.one(loss.u, float(loss.y), self.where, True)
+        _kernels().one(loss.u, float(loss.y), self.where, True)
 
     def mix(self, p: Array) -> Metric:
         return Metric(self.parts(p).M, self.threshold(p))
@@ -219,24 +214,31 @@ class StackedRice:
 
     def run(self, ocelad: Ocelad[Metric], u: Any, y: Array) -> None:
         """Learn comparisons, dense or CSR rows of differences, as ``ocelad.update`` would one by one."""
-        from .kernels import block
-
-        fields, done = ocelad.state.shape[1], 0
-        while done < len(y):
+        kernels, done, many = _kernels(), 0, len(y)
+        while done < many:
+            fields = ocelad.state.shape[1]
             self.state[: len(ocelad.state), :fields] = ocelad.state
             part = slice(done, done + _BLOCK)
-            done += block.run(*_differences(u[part]), y[part], self.where)
-            levels, ocelad.t = self.levels, int(self.meta[codes.CLOCK, 0])
+            done += kernels.run(*_differences(u[part]), y[part], self.where)
+            ocelad.t, levels = self.meta[codes.CLOCK, :2].tolist()
             ocelad.state, ocelad.losses = self.state[:levels, :fields].copy(), self.losses_now[:levels].copy()
             if levels != len(ocelad.lengths):
                 ocelad.lengths = np.array([float(length(level, self.base)) for level in range(levels)])
-            if done < len(y):
+            if done < many:
                 self._make_room(ocelad.t + 1)
+
+
+@cache
+def _kernels() -> Any:
+    """The kernels, imported, and compiled, only when a tracker first learns."""
+    from .kernels import block
+
+    return block
 
 
 def _differences(u: Any) -> tuple[Array, Integers, Integers]:
     """As `kernels.block.run` takes them: values, and for sparse ones, where rows start and of which features."""
-    if not sparse.issparse(u):
+    if isinstance(u, np.ndarray):
         return u.reshape(-1), _NONE, _NONE
     return u.data, u.indptr.astype(np.int64), u.indices.astype(np.int64)
 

@@ -1,0 +1,196 @@
+"""What a comparison costs: ratios to the literal reference and to the list of black boxes, measured in one run.
+
+Every figure is the least CPU time of several runs, with one BLAS thread. The literal reference diagonalises a
+matrix per level and step, whatever the data, so a few steps say what it costs; it starts from the tracker's own
+state, which also shows how well both agree.
+
+    python benchmarks/speed.py [clusters] [text] [embeddings] [growth] [calls] [fleet]
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from drifting import clusters, embeddings, text
+
+from ocelad import MetricTracker, NuclearNorm, Rice, many
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from literal import Literal
+
+RESULTS: dict[str, float] = {}
+
+
+def seconds(work: Callable[[], object], runs: int = 3, clock: Callable[[], float] = time.process_time) -> float:
+    """The least time of several runs."""
+    times = []
+    for _ in range(runs):
+        start = clock()
+        work()
+        times.append(clock() - start)
+    return min(times)
+
+
+def keep(name: str, figure: float) -> float:
+    RESULTS[name] = figure
+    return figure
+
+
+def literal_like(tracker: MetricTracker, strength: float) -> Literal:
+    """The literal reference, in the state of a tracker."""
+    literal = Literal(
+        tracker.n_features_in_,
+        step=tracker.step,
+        strength=strength,
+        base=tracker.base,
+        threshold_step=tracker.threshold_step,
+        combiner="share",
+        max_rank=tracker.max_rank,
+    )
+    literal.t = tracker.base + tracker._ocelad.t
+    intervals, levels = literal.act(literal.t), tracker.levels_
+    literal.M = {key: metric.M for key, metric in zip(intervals, tracker.level_metrics_, strict=True)}
+    literal.mu = {key: metric.mu for key, metric in zip(intervals, tracker.level_metrics_, strict=True)}
+    literal.p = dict(zip(levels["length"].astype(int).tolist(), levels["weight"].tolist(), strict=True))
+    return literal
+
+
+def compare(name: str, stream: Any, strength: float, few: int, **options: Any) -> None:
+    """Learn a stream but for its last few comparisons, and those also literally."""
+    pairs, y, given = stream
+    most, first = len(y) - few, slice(len(y) - few)
+    options = {"regularizer": NuclearNorm(strength), "scale": None, **options}
+    tracker = MetricTracker(**options).partial_fit(given(first), y[first])
+    fast = seconds(lambda: MetricTracker(**options).partial_fit(given(first), y[first])) / most
+    literal, level_steps = literal_like(tracker, strength), 0
+    start = time.process_time()
+    for (x, z), label in zip(pairs[most:], y[most:], strict=True):
+        level_steps += len(literal.act(literal.t))
+        literal.update(x - z, label)
+    slow = (time.process_time() - start) / level_steps
+    tracker.partial_fit(given(slice(most, len(y))), y[most:])
+    off = max(
+        float(np.abs(metric.M - literal.M[key]).max() / max(1e-3, np.abs(literal.M[key]).max()))
+        for metric, key in zip(tracker.level_metrics_, literal.act(literal.t), strict=True)
+    )
+    base = tracker.base
+    levels = float(np.mean(np.floor(np.log2((base + np.arange(most)) / base)) + 1))
+    label = f"{name} strength={strength:g} base={base}"
+    ratio = keep(f"{label}: literal / tracker", slow * levels / fast)
+    keep(f"{label}: deviation", off)
+    some = slice(min(200, most) if tracker.n_features_in_ < 300 else 4)
+    boxes = seconds(
+        lambda: MetricTracker(**options, ensemble=lambda spawn: Rice(spawn, base)).partial_fit(
+            pairs[some], y[some]
+        ),
+        runs=1,
+    )
+    stack = seconds(lambda: MetricTracker(**options).partial_fit(given(some), y[some]))
+    lists = keep(f"{label}: list / tracker", boxes / stack)
+    discarded = f", cut off {tracker.discarded_.max():.1g}" if tracker.max_rank else ""
+    print(
+        f"  {label:<38} {fast * 1e6:8.1f} us  literal / tracker {ratio:8.1f}  list / tracker, first steps "
+        f"{lists:7.1f}  off by {off:.0e}{discarded}",
+        flush=True,
+    )
+
+
+def growth() -> None:
+    print("growth with dimension, embeddings, strength .02, 1000 comparisons: cost relative to half of it")
+    costs = {}
+    for n in (48, 96, 192, 384, 768, 1536):
+        pairs, y, _ = embeddings(1000, n)
+        costs[n] = seconds(lambda pairs=pairs, y=y: MetricTracker(max_rank=64).partial_fit(pairs, y))  # type: ignore[misc]
+        if n > 48:
+            print(f"  n = {n:<5} {keep(f'n={n} / n={n // 2}', costs[n] / costs[n // 2]):5.2f}", flush=True)
+    print("growth with time, n = 25: cost of 512 comparisons relative to those at t = 2^10")
+    pairs, y, _ = clusters(2**12)
+    tracker, costs, t = MetricTracker(), {}, 0
+    for power in range(10, 18):
+        while t < 2**power:
+            part = slice(t % 2**12, min(t % 2**12 + 2**power - t, 2**12))
+            tracker.partial_fit(pairs[part], y[part])
+            t += part.stop - part.start
+        levels = len(tracker.levels_)
+        costs[power] = seconds(lambda: [_ahead(tracker, pairs, y)], runs=5)
+        ratio = keep(f"t=2^{power} / t=2^10", costs[power] / costs[10])
+        print(f"  t = 2^{power:<3} {ratio:5.2f}   (levels: {levels / 8:5.2f})", flush=True)
+
+
+def _ahead(tracker: MetricTracker, pairs: Any, y: Any) -> None:
+    """512 comparisons, on a copy."""
+    import copy
+
+    copy.deepcopy(tracker).partial_fit(pairs[1024:1536], y[1024:1536])
+
+
+def calls() -> None:
+    print("one comparison per call, n = 25")
+    pairs, y, _ = clusters(3000)
+    tracker = MetricTracker().partial_fit(pairs, y)
+    stack: Any = tracker._ocelad.ensemble
+    u, one, count = (pairs[:, 0] - pairs[:, 1]), np.array([1.0]), 1000
+    block = seconds(lambda: stack.run(tracker._ocelad, u[:count], np.where(y[:count] > 0, 1.0, -1.0)), runs=5)
+    engine = seconds(lambda: [stack.run(tracker._ocelad, u[i : i + 1], one * y[i]) for i in range(count)], runs=5)
+    door = seconds(lambda: [tracker.partial_fit(pairs[i : i + 1], y[i : i + 1]) for i in range(count)], runs=5)
+    print(f"  Python around the kernel, in the engine {keep('engine us', (engine - block) / count * 1e6):5.1f} us")
+    print(f"  and at the door, validation included   {keep('door us', (door - block) / count * 1e6):5.1f} us")
+    memory = sum(array.nbytes for array in stack.arrays)
+    print(f"  memory of a tracker                    {keep('memory kB', memory / 1000):5.0f} kB", flush=True)
+
+
+def fleet() -> None:
+    print("eight trackers of n = 25 over threads, wall-clock time")
+    pairs, y, _ = clusters(4000)
+
+    def learn(threads: int) -> list[MetricTracker]:
+        trackers = [MetricTracker() for _ in range(8)]
+        many.learn([(tracker, pairs, y) for tracker in trackers], threads)
+        return trackers
+
+    alone, together = learn(1), learn(2)
+    same = all(
+        np.array_equal(a.get_mahalanobis_matrix(), b.get_mahalanobis_matrix())
+        for a, b in zip(alone, together, strict=True)
+    )
+    wall = {threads: seconds(lambda k=threads: learn(k), 5, time.perf_counter) for threads in (1, 2)}  # type: ignore[misc]
+    print(f"  one / two threads {keep('one / two threads', wall[1] / wall[2]):5.2f}, equal to the bit: {same}")
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or ["clusters", "text", "embeddings", "growth", "calls", "fleet"]
+    if "clusters" in chosen:
+        stream = clusters(4000)
+        for base in (8, 1):
+            for strength in (0.01, 0.1):
+                compare("clusters n=25", stream, strength, 300, base=base)
+    if "text" in chosen:
+        stream = text(13600)
+        for strength in (0.0, 0.01, 0.1):
+            compare("text n=194", stream, strength, 10)
+    if "embeddings" in chosen:
+        for n in (768, 1536):
+            stream = embeddings(4000, n)
+            for strength in (0.01, 0.1):
+                compare(f"embeddings n={n}", stream, strength, 2, max_rank=64)
+    for name, work in (("growth", growth), ("calls", calls), ("fleet", fleet)):
+        if name in chosen:
+            work()
+    out = Path(__file__).with_suffix(".json")
+    out.write_text(json.dumps(RESULTS, indent=1))
+    print(f"written to {out}")
+
+
+if __name__ == "__main__":
+    main()
