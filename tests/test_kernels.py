@@ -1,6 +1,8 @@
 """The compiled path: the secular equation at its worst, the stack against the list of black boxes."""
 
+import copy
 import io
+import pickle
 import subprocess
 import sys
 import time
@@ -9,8 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
+from literal import Literal
 from ocelad import (
     AdaNormalHedge,
     CoinBetting,
@@ -262,3 +266,70 @@ def test_works_where_nothing_can_be_kept_on_disk(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert float(done.stdout) == pytest.approx(3.0)
+
+
+def test_a_capped_rank_keeps_the_most_important_directions():
+    """Against the list of black boxes, and against the literal reference."""
+    pairs, y = comparisons(seed=7, steps=200, n=20)
+    for deferred in (1, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("ocelad.metric.stack._DEFERRED", deferred)
+            stack = MetricTracker(max_rank=4, scale=None)
+            boxes = listed(stack)
+            stack.partial_fit(pairs, y)
+        boxes.partial_fit(pairs, y)
+        literal = Literal(20, 8.0, 0.02, base=8, threshold_step=0.1, combiner="share", max_rank=4)
+        for (x, z), label in zip(pairs, y, strict=True):
+            literal.update(x - z, label)
+        for one, other, key in zip(
+            stack.level_metrics_, boxes.level_metrics_, literal.act(literal.t), strict=True
+        ):
+            assert np.linalg.matrix_rank(one.M, tol=1e-9) <= 4
+            np.testing.assert_allclose(one.M, other.M, atol=1e-10)
+            np.testing.assert_allclose(one.M, literal.M[key], atol=1e-10)
+        np.testing.assert_allclose(stack.discarded_, boxes.discarded_, atol=1e-9)
+        assert stack.discarded_.max() > 0
+    assert (MetricTracker(max_rank=20).partial_fit(pairs, y).discarded_ == 0).all()
+
+
+@pytest.mark.parametrize("deferred", [False, True])
+def test_sparse_differences_are_learned_as_dense_ones(deferred, monkeypatch):
+    monkeypatch.setattr("ocelad.metric.stack._DEFERRED", 1 if deferred else 10**9)
+    rng = np.random.default_rng(8)
+    pairs, y = comparisons(seed=8, steps=700, n=30)
+    pairs *= rng.random(size=pairs.shape) < 0.15
+    pairs[40, 1] = pairs[40, 0]
+    dense, rows = MetricTracker(), MetricTracker()
+    for part in (slice(1), slice(1, 90), slice(90, 700)):
+        dense.partial_fit(pairs[part], y[part])
+        rows.partial_fit(tuple(csr_array(pairs[part, side]) for side in (0, 1)), y[part])
+    for one, other in zip(dense.level_metrics_, rows.level_metrics_, strict=True):
+        np.testing.assert_allclose(one.M, other.M, atol=1e-10 * np.abs(one.M).max())
+    np.testing.assert_allclose(dense.pair_distance(pairs), rows.pair_distance(pairs), rtol=1e-9)
+
+
+def test_copies_have_arrays_of_their_own():
+    """Kernels find arrays by address: a copy must not write into the original."""
+    pairs, y = comparisons(seed=9, steps=80, n=6)
+    tracker = MetricTracker().partial_fit(pairs[:40], y[:40])
+    before = tracker.get_mahalanobis_matrix()
+    copies = [copy.deepcopy(tracker), pickle.loads(pickle.dumps(tracker))]
+    for other in copies:
+        other.partial_fit(pairs[40:], y[40:])
+        assert np.array_equal(tracker.get_mahalanobis_matrix(), before)
+    alone = MetricTracker().partial_fit(pairs, y)
+    for other in copies:
+        assert np.array_equal(other.get_mahalanobis_matrix(), alone.get_mahalanobis_matrix())
+
+
+@pytest.mark.parametrize("deferred", [False, True])
+def test_loose_columns_are_mended(deferred, monkeypatch):
+    monkeypatch.setattr("ocelad.metric.stack._DEFERRED", 1 if deferred else 10**9)
+    pairs, y = comparisons(seed=10, steps=1024, n=10)
+    tracker = MetricTracker().partial_fit(pairs[:1000], y[:1000])
+    stack = tracker._ocelad.ensemble
+    slot = stack.meta[codes.ORDER, stack.levels - 1]
+    stack.E[slot] *= 1 + 1e-7
+    tracker.partial_fit(pairs[1000:], y[1000:])
+    Q = stack.columns(slot)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)

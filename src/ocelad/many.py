@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,13 +40,14 @@ def learn(streams: Iterable[tuple[MetricTracker, Any, Any]], threads: int | None
     work = list(streams)
     if len({id(tracker) for tracker, _, _ in work}) < len(work):
         raise ValueError("streams must have a tracker of its own for each stream, got one twice")
-    _over_threads([lambda item=item: item[0].partial_fit(item[1], item[2]) for item in work], threads)
+    _over_threads([partial(tracker.partial_fit, pairs, y) for tracker, pairs, y in work], threads)
 
 
 def _over_threads(tasks: Sequence[Callable[[], object]], threads: int | None) -> None:
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise ValueError(f"threads must be None or a whole number >= 1, got {threads!r}")
-    count = min(len(tasks), threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = min(len(tasks), threads or processors)
     if count <= 1:
         for task in tasks:
             task()
@@ -107,10 +109,7 @@ class KeyedTrackers:
         trackers = {key: self._trackers.get(key) or clone(self.tracker) for key in where}
         try:
             _over_threads(
-                [
-                    lambda t=trackers[key], at=at: t.partial_fit(_part(u, at), labels[at])
-                    for key, at in where.items()
-                ],
+                [partial(trackers[key].partial_fit, _part(u, at), labels[at]) for key, at in where.items()],
                 self.threads,
             )
         finally:  # whoever has learned something stays

@@ -125,7 +125,19 @@ class StackedRice:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self._locate()  # a copy has arrays of its own
+        # A copy has arrays of its own, and joblib makes two of an array that has two names.
+        (
+            self.E,
+            self.F,
+            self.S,
+            self.scalars,
+            self.meta,
+            self.losses_now,
+            self.state,
+            self.options,
+            self.features,
+        ) = self.arrays[: codes.AT_VEC]
+        self._locate()
 
     def _reserve(self, levels: int, rank: int) -> None:
         """Room for so many levels, and one more column than so many in each, keeping what there is."""
