@@ -66,7 +66,7 @@ FORGERIES = {
         lambda path: sealed({"state.npy": b""} | members_of(path)),
         "its members are state.npy, header.json, losses.npy",
     ),
-    "many": (lambda _: sealed({f"{i}": b"" for i in range(99)}), "more than 16 members"),
+    "many": (lambda _: sealed({f"{i}": b"" for i in range(99)}), "more than 24 members"),
     "objects": (
         lambda path: sealed(members_of(path) | {"mu.npy": npy(np.array([{}] * 4), allow_pickle=True)}),
         r"member mu.npy has dtype \|O",

@@ -14,6 +14,7 @@ import numpy as np
 from ..ensemble import Rice
 from ..intervals import length
 from ..learner import Array
+from . import stack
 from .comid import Comid, ComidOnIntervals, Recipe
 from .divergences import Frobenius
 from .estimate import Metric
@@ -57,10 +58,12 @@ def stacks(tracker: MetricTracker) -> bool:
 def footprint(n: int, levels: int, columns: int, matrices: int) -> int:
     """An upper bound, in bytes, of what it takes to build and check an ensemble of this size: so many columns in
     a level at most, and so many matrices of n x n."""
-    slots, room = levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays and of the first
-    tall = room + codes.SURPLUS + 3
-    square = tall * (tall + 3 * slots + 2 * codes.WIDTH)
-    return 8 * (slots * (n + 3) * tall + square + 24 * (n + tall + slots + codes.WIDTH) + 10 * matrices * n * n)
+    deferred = n >= stack._DEFERRED
+    slots, room = levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
+    tall = room + codes.SURPLUS + 3 if deferred else room
+    scratch = (room + codes.WIDTH) * (tall + 4) + 4 * tall * tall + 32 * (n + tall + slots + codes.WIDTH + 8)
+    factors = slots * (room * tall if deferred else 0) + 2 * slots * (room + 16)
+    return 8 * (slots * (n + 3) * tall + factors + scratch + 10 * matrices * n * n)
 
 
 def arrays(ensemble: object) -> Arrays:
@@ -81,18 +84,18 @@ def _comid(learner: Any) -> Comid:
     return learner
 
 
-def _stacked(stack: StackedRice) -> Arrays:
-    slots = stack.meta[codes.ORDER, : stack.levels]
-    ranks, counts = stack.meta[codes.RANK, slots], stack.meta[codes.COUNT, slots]
-    used = list(zip(slots, ranks, counts if stack.deferred else ranks, strict=True))
-    rows = np.concatenate([stack.E[slot, : stack.n, :count].T for slot, _, count in used])
+def _stacked(own: StackedRice) -> Arrays:
+    slots = own.meta[codes.ORDER, : own.levels]
+    ranks, counts = own.meta[codes.RANK, slots], own.meta[codes.COUNT, slots]
+    used = list(zip(slots, ranks, counts if own.deferred else ranks, strict=True))
+    rows = np.concatenate([own.E[slot, : own.n, :count].T for slot, _, count in used])
     learned = {"ranks": ranks, "rows": rows}
-    if stack.deferred:
-        factors = [stack.F[slot, :count, :rank].reshape(-1) for slot, rank, count in used]
+    if own.deferred:
+        factors = [own.F[slot, :count, :rank].reshape(-1) for slot, rank, count in used]
         learned = {"ranks": ranks, "counts": counts, "dictionary": rows, "factors": np.concatenate(factors)}
-    learned["eigenvalues"] = np.concatenate([stack.S[slot, :rank] for slot, rank, _ in used])
-    scalars = dict(zip(_SCALARS, stack.scalars[slots].T, strict=True))
-    return learned | {name: scalars[name] for name in _SCALARS if name in names(stack)}
+    learned["eigenvalues"] = np.concatenate([own.S[slot, :rank] for slot, rank, _ in used])
+    scalars = dict(zip(_SCALARS, own.scalars[slots].T, strict=True))
+    return learned | {name: scalars[name] for name in _SCALARS if name in names(own)}
 
 
 def check(ensemble: object, levels: int, learned: Arrays) -> None:
@@ -113,21 +116,21 @@ def check(ensemble: object, levels: int, learned: Arrays) -> None:
             raise ValueError("matrices holds one that is not symmetric and positive semi-definite")
 
 
-def _check_stack(stack: StackedRice, levels: int, learned: Arrays) -> None:
-    n, most = stack.n, max(stack.most, int(stack.meta[codes.RANK, 0]))  # a level may just have left the origin
+def _check_stack(own: StackedRice, levels: int, learned: Arrays) -> None:
+    n, most = own.n, max(own.most, int(own.meta[codes.RANK, 0]))  # a level may just have left the origin
     ranks = _take(learned, "ranks", (levels,), np.int64)
     if not ((ranks >= 0) & (ranks <= most)).all():
         raise ValueError(f"ranks has entries outside 0, ..., {most}")
-    counts = _take(learned, "counts", (levels,), np.int64) if stack.deferred else ranks
+    counts = _take(learned, "counts", (levels,), np.int64) if own.deferred else ranks
     if not ((counts >= ranks) & (counts <= n)).all():
         raise ValueError(f"counts has entries below those of ranks or above {n}")
-    rows = _take(learned, "dictionary" if stack.deferred else "rows", (int(counts.sum()), n))
-    nonnegative = ("sigma", "debt") if stack.deferred else ("sigma",)
+    rows = _take(learned, "dictionary" if own.deferred else "rows", (int(counts.sum()), n))
+    nonnegative = ("sigma", "debt") if own.deferred else ("sigma",)
     numbers = [_take(learned, "eigenvalues", (int(ranks.sum()),))]
     numbers += [_take(learned, name, (levels,)) for name in nonnegative]
     if not all((array >= 0.0).all() for array in numbers):
         raise ValueError(f"eigenvalues or {' or '.join(nonnegative)} has entries below 0")
-    if stack.deferred:
+    if own.deferred:
         _take(learned, "factors", (int((counts * ranks).sum()),))
     for number, (E, F) in enumerate(_columns(rows, learned.get("factors"), ranks, counts)):
         if not _orthonormal(E, F):
@@ -178,24 +181,24 @@ def restore(ensemble: object, t: int, learned: Arrays) -> None:
         ensemble.learners.append(learner)
 
 
-def _refill(stack: StackedRice, t: int, learned: Arrays) -> None:
+def _refill(own: StackedRice, t: int, learned: Arrays) -> None:
     ranks, counts = learned["ranks"], learned.get("counts", learned["ranks"])
-    rows, levels = learned["dictionary" if stack.deferred else "rows"], len(ranks)
+    rows, levels = learned["dictionary" if own.deferred else "rows"], len(ranks)
     # a learner that has shrunk may have more columns than its rank and the surplus
-    stack._reserve(levels, max(int(ranks.max()), int(counts.max()) - codes.SURPLUS))
-    stack.E[1:], stack.F[1:] = 0.0, 0.0  # level j goes to slot j + 1; slot 0 is the origin's
-    own = slice(1, levels + 1)
-    stack.meta[codes.CLOCK, :2] = t, levels
-    stack.meta[codes.RANK, own], stack.meta[codes.COUNT, own] = ranks, counts
+    own._reserve(levels, max(int(ranks.max()), int(counts.max()) - codes.SURPLUS))
+    own.E[1:], own.F[1:] = 0.0, 0.0  # level j goes to slot j + 1; slot 0 is the origin's
+    places = slice(1, levels + 1)
+    own.meta[codes.CLOCK, :2] = t, levels
+    own.meta[codes.RANK, places], own.meta[codes.COUNT, places] = ranks, counts
     for code, name in enumerate(_SCALARS):
-        stack.scalars[own, code] = learned.get(name, 0.0)
-    stack.losses_now[:levels] = learned["losses"]
+        own.scalars[places, code] = learned.get(name, 0.0)
+    own.losses_now[:levels] = learned["losses"]
     eigenvalues = np.split(learned["eigenvalues"], np.cumsum(ranks)[:-1])
     parts = _columns(rows, learned.get("factors"), ranks, counts)
     for slot, (s, (E, F)) in enumerate(zip(eigenvalues, parts, strict=True), start=1):
-        stack.E[slot, : stack.n, : len(E)], stack.S[slot, : len(s)] = E.T, s
+        own.E[slot, : own.n, : len(E)], own.S[slot, : len(s)] = E.T, s
         if F is not None:
-            stack.F[slot, : len(E), : len(s)] = F
+            own.F[slot, : len(E), : len(s)] = F
 
 
 def same_recipe(one: Recipe, other: Recipe) -> bool:

@@ -136,8 +136,11 @@ def _begin(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker) -> L
         if "given" not in arrays or arrays["given"].shape != (n, n):
             raise ValueError(f"given must be a matrix of shape ({n}, {n})")
         given = Metric(arrays["given"], mu)
-    learners = algorithm_2(tracker, n, given)
-    if given is not None and not np.array_equal(learners.recipe.origin, given.M):
+    with np.errstate(over="ignore"):
+        learners = algorithm_2(tracker, n, given)
+    if not np.isfinite(learners.recipe.origin).all():
+        raise ValueError("the learners' origin is too large")
+    if given is not None and np.asarray(learners.recipe.origin).tobytes() != given.M.tobytes():
         raise ValueError("given must be a symmetric matrix")
     if given is not None and _from_options(learners.recipe, algorithm_2(tracker, n, None).recipe):
         raise ValueError("given is the origin of the options")
