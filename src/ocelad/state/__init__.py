@@ -93,7 +93,7 @@ def _write(path: str, members: container.Members) -> None:
             os.close(handle)
 
 
-def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Any:
+def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> MetricTracker | SupervisedMetricTracker:
     """The tracker that `save` wrote to a file, of the same class; it continues bit for bit.
 
     Everything in the file is checked before it is used, nothing in it is executed, and no more memory is taken
