@@ -232,6 +232,7 @@ def test_what_a_file_cannot_hold_is_refused(path):
         {"scale": None},
         {"step_cap": True},
         {"order": "after"},
+        {"max_rank": 2},
     ],
     ids=lambda change: next(iter(change)),
 )

@@ -1,5 +1,7 @@
 """Files of labelled points: what is remembered, what is drawn, and the tracker behind come back as they were."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -65,12 +67,12 @@ def test_labels_of_any_kind_are_kept(labels, cut, path):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("options", BEHIND.values(), ids=BEHIND)
 def test_labelled_points_continue_bit_for_bit(options, form, path):
-    tracker = SupervisedMetricTracker(**options).partial_fit(form(X[:40]), Y[:40])
+    tracker = SupervisedMetricTracker(**options).partial_fit(form(X[:41]), Y[:41])
     again = through_file(tracker, path)
     assert str(again.get_params(deep=False)) == str(tracker.get_params(deep=False))
     for each in (tracker, again):
         each._random.set_state(again._random.get_state())  # else the one that is numpy's own
-        each.partial_fit(form(X[40:]), Y[40:])
+        each.partial_fit(form(X[41:]), Y[41:])
     assert file_of(again, path) == file_of(tracker, path)
     assert again.transform(X).tobytes() == tracker.transform(X).tobytes()
 
@@ -155,11 +157,14 @@ def test_forged_entries_of_labelled_points_are_refused(name, path):
         ocelad.load(path)
 
 
-def test_another_trackers_numbers_of_features_are_refused(path):
-    ocelad.save(SupervisedMetricTracker(memory=8).partial_fit(X, Y), path)
-    members = members_of(path)
-    ocelad.save(SupervisedMetricTracker(memory=8).partial_fit(X[:, 1:], Y), path)
-    others = members_of(path)
-    path.write_bytes(sealed(others | {"points.npy": members["points.npy"]}))
-    with pytest.raises(FileError, match=r"points must be finite, of shape \(8, 8\)"):
+def test_a_tracker_of_other_features_is_refused(path):
+    learned = {}
+    for n in (N, N - 1):
+        ocelad.save(SupervisedMetricTracker(memory=8).partial_fit(X[:, :n], Y), path)
+        learned[n] = members_of(path)
+    header, other = (json.loads(learned[n]["header.json"]) for n in (N, N - 1))
+    words = json.dumps(header | {"learned": other["learned"]}, sort_keys=True).encode()
+    inner = {name: data for name, data in learned[N - 1].items() if name.startswith("learned.")}
+    path.write_bytes(sealed(learned[N] | inner | {"header.json": words}))
+    with pytest.raises(FileError, match="learned has 8 features, points have 9"):
         ocelad.load(path)

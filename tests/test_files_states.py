@@ -15,6 +15,7 @@ from ocelad import (
     MetricTracker,
     NuclearNorm,
     OceladWeights,
+    Rice,
     SaolWeights,
     SquaredFrobenius,
 )
@@ -102,6 +103,27 @@ def test_every_state_continues_bit_for_bit(options, learn, deferred, path):  # n
     for tracker in (whole, again):
         learn(tracker, slice(CUT, STEPS))
     assert file_of(again, path) == file_of(whole, path)
+
+
+def test_a_stack_knows_its_latest_losses(deferred, path):  # noqa: ARG001
+    again = through_file(dense(MetricTracker(), slice(0, CUT)), path)
+    assert again._ocelad.ensemble.losses_now[:3].tolist() == again.levels_["loss"].tolist()
+
+
+def test_a_level_that_has_just_left_a_large_origin_is_kept(deferred, path):  # noqa: ARG001
+    """Its rank is the origin's until its first step, whatever max_rank says."""
+    whole = dense(MetricTracker(max_rank=2, origin=MATRIX, base=8), slice(0, 32))
+    again = through_file(whole, path)
+    assert np.load(path)["ranks"].tolist()[0] == N - 1
+    for tracker in (whole, again):
+        dense(tracker, slice(32, STEPS))
+    assert file_of(again, path) == file_of(whole, path)
+
+
+def test_an_ensemble_that_is_not_that_of_the_options_is_refused(path):
+    tracker = dense(MetricTracker(ensemble=lambda spawn: Rice(spawn, base=3)), slice(0, CUT))
+    with pytest.raises(ValueError, match="options have changed since the first comparison"):
+        ocelad.save(tracker.set_params(ensemble=None), path)
 
 
 def test_every_moment_of_a_dictionary_is_kept(path, monkeypatch):
@@ -220,6 +242,7 @@ FORGERIES = {
         lambda a: np.where(np.tri(N) * (a == 0), -0.0, a),
         "given must be a symmetric matrix",
     ),
+    "whole-numbers": ("preprocessor", lambda a: a.astype(np.int64), "preprocessor names no known part"),
     "points": ("preprocessor", lambda a: a[:, 1:], "array of points with 9 features"),
 }
 
