@@ -1,6 +1,7 @@
 """Files of labelled points: what is remembered, what is drawn, and the tracker behind come back as they were."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -168,3 +169,26 @@ def test_a_tracker_of_other_features_is_refused(path):
     path.write_bytes(sealed(learned[N] | inner | {"header.json": words}))
     with pytest.raises(FileError, match="learned has 8 features, points have 9"):
         ocelad.load(path)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_memory_stays_within_the_limit(form, path):
+    """The smallest limit under which a file is read is more than what reading it takes."""
+    points = np.random.default_rng(0).normal(size=(1000, 30))
+    names = np.where(points[:, 0] > 0, "yes" * 40, "no")
+    tracker = SupervisedMetricTracker(memory=1000, strategy="consecutive", preprocessor=points)
+    ocelad.save(tracker.partial_fit(form(points), names), path)
+    low, high = 0, 2**32
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            ocelad.load(path, limit=middle)
+            high = middle
+        except FileError:
+            low = middle
+    tracemalloc.start()
+    ocelad.load(path, limit=high)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= high + 2**18
+    assert high < 60 * max(peak, 2**18)  # the bound is not idle

@@ -203,10 +203,10 @@ def test_a_history_is_not_saved(path):
 
 def test_many_features_take_no_matrix(path):
     """Nothing of n x n is formed: 800 MB here."""
-    n = 10_000
-    tracker = MetricTracker().partial_fit(
-        [sparse.random_array((12, n), density=0.002, format="csr", rng=k) for k in (0, 1)], [1, -1] * 6
-    )
+    n, rng = 10_000, np.random.default_rng(0)
+    where = [(np.repeat(np.arange(12), 20), rng.integers(n, size=240)) for _ in range(2)]
+    sides = [sparse.csr_array((rng.normal(size=240), at), shape=(12, n)) for at in where]
+    tracker = MetricTracker().partial_fit(sides, [1, -1] * 6)
     ocelad.save(tracker, path)
     assert path.stat().st_size < 20e6
     assert ocelad.load(path, limit=2 * 10**8)._ocelad.t == 12
