@@ -85,7 +85,7 @@ def dense(Q, s, r, sigma):
 def scratch(size):
     index = np.zeros((codes.INDICES, size + 72), dtype=np.int64)
     index[codes.EVERY] = np.arange(size + 72)
-    lane, V, out = np.zeros(codes.LANES), np.zeros((1, size + 4, codes.WIDTH)), np.zeros((1, 4 * codes.WIDTH))
+    lane, V, out = np.zeros(codes.LANES), np.zeros((1, size + 4, codes.WIDTH)), np.zeros((1, 5 * codes.WIDTH))
     return np.zeros((codes.VECTORS, size + 72)), lane, V, out, index
 
 
@@ -98,9 +98,10 @@ CASES = ["general", "repeated", "inside", "along", "empty", "full", "ties", "tin
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kept_by", ["columns", "dictionary"])
 def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
-    n, rng = 8, np.random.default_rng(0)
+    n, rng = 10, np.random.default_rng(0)
     r = {"empty": 0, "full": n}.get(case, 5)
-    Q, s = np.linalg.qr(rng.normal(size=(n, n)))[0], np.zeros(n)
+    Q, s = np.zeros((n, 12)), np.zeros(12)  # rows in fives, columns in fours
+    Q[:, :n] = np.linalg.qr(rng.normal(size=(n, n)))[0]
     s[:r] = 1.0 if case == "ties" else rng.random(r) + 0.1
     if case == "repeated":
         s[1:3] = s[0]
@@ -114,7 +115,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     M = dense(Q, s, r, sigma)
     w, V = np.linalg.eigh(M + a * np.outer(u, u))
     expected = (V * np.maximum(w - tau, 0)) @ V.T
-    z, (vec, lane, V, out, index), square = np.zeros(n + 8), scratch(40), float(u @ u)
+    z, (vec, lane, V, out, index), square = np.zeros(20), scratch(40), float(u @ u)
     every, vec[codes.DIFFERENCE, :n] = index[codes.EVERY], u
     before = r
     if kept_by == "columns":
@@ -124,13 +125,14 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
             r = extend(Q, n, r, u, square, z, every, vec[codes.RESIDUAL], vec[codes.SECOND])
         turned, height = Q, n
     else:  # one column of the dictionary is of no use any more
-        E, F, m, g = np.zeros((n, 12)), np.zeros((12, 8)), r + 1, np.zeros(20)
+        E, F, m, g = np.zeros((n, 12)), np.zeros((15, 12)), r + 1, np.zeros(20)
         F[:m, :r] = np.linalg.qr(rng.normal(size=(m, m)))[0][:, :r]
         E[:, :m] = Q[:, :r] @ F[:m, :r].T
+        features = np.stack([np.arange(n), np.ones(n, dtype=np.int64)])
         project(E, m, u, every, n, g)
         project(F, r, g, every, m, z)
         if r < n:
-            r, m = widen(E, m, F, r, vec[codes.DIFFERENCE], square, every, n, z, vec, index)
+            r, m = widen(E, m, F, r, vec[codes.DIFFERENCE], square, every, n, z, features, n, vec, index)
         turned, height = F, m
     if r > before:
         s[before] = sigma
@@ -138,7 +140,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     r, rest = shrink(turned, height, s, r, sigma, tau)
     if kept_by == "dictionary":
         product = E[:, :m] @ F[:m, :r]
-        compress(E, m, F, r, V, out, index)
+        compress(E, m, F, r, features, n, V, out, index)
         np.testing.assert_allclose(E[:, :r], product, atol=1e-15 * n)
         assert (E[:, r:] == 0).all()
         assert (F[:r, :r] == np.eye(r)).all()

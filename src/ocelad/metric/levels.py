@@ -8,7 +8,7 @@ import numpy as np
 
 from ..learner import Array
 from .estimate import Metric
-from .stack import StackedRice
+from .stack import StackedRice, mixture
 
 if TYPE_CHECKING:
     from ..ocelad import Ocelad
@@ -28,7 +28,7 @@ class LevelVocabulary:
     @property
     def mu_(self) -> float:
         """The tracked threshold on squared distances."""
-        return max(1.0, self._fitted().estimate.mu)  # an average of numbers >= 1, but for rounding
+        return max(1.0, mixture(self._fitted())[1])  # an average of numbers >= 1, but for rounding
 
     @property
     def level_metrics_(self) -> list[Metric]:

@@ -5,7 +5,6 @@ d(x, z) = |L (x - z)|,    M = L'L,    the rows of L ordered by how much they mat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +13,9 @@ from scipy import sparse
 
 from ..learner import Array, snapshot
 from . import validate
+from .quadratic import Dense, Parts
 
 
-@dataclass(frozen=True, eq=False)
 class Mahalanobis:
     """A metric that no longer changes, and a function of two points.
 
@@ -31,13 +30,11 @@ class Mahalanobis:
            [2., 0.]])
     """
 
-    M: Array
-    unit: float = 1.0
-    rank: int | None = None
-    mu: float | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "M", snapshot(self.M))
+    def __init__(
+        self, M: Array | Dense | Parts, unit: float = 1.0, rank: int | None = None, mu: float | None = None
+    ) -> None:
+        self._form = M if isinstance(M, (Dense, Parts)) else Dense(M)
+        self.unit, self.rank, self.mu = unit, rank, mu
 
     @classmethod
     def embedding(cls, components: Any, rank: int | None = None, mu: float | None = None) -> Mahalanobis:
@@ -49,18 +46,26 @@ class Mahalanobis:
         metric.__dict__["_factor"] = L  # as it was given, and not another one of the same metric
         return metric
 
+    @property
+    def n(self) -> int:
+        """How many features there are."""
+        return self._form.n
+
+    @property
+    def M(self) -> Array:
+        """The matrix for differences in units of length."""
+        return self._form.M
+
     def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
         """The distance of two points."""
-        u, v = (validate.vector(point, len(self.M)) for point in (u, v))
+        u, v = (validate.vector(point, self.n) for point in (u, v))
         d = float(self.distance((u - v)[None])[0])
         return d * d if squared else d
 
     @cached_property
     def _factor(self) -> Array:
         """L in units of length."""
-        s, V = np.linalg.eigh(self.M)
-        V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(s))] < 0, -1.0, 1.0)  # a sign of its own
-        return np.ascontiguousarray((V * np.sqrt(np.maximum(s, 0.0))).T[::-1][: self.rank])
+        return self._form.factor()[: self.rank]
 
     @property
     def components(self) -> Array:
@@ -79,27 +84,12 @@ class Mahalanobis:
 
     def distance(self, u: Any) -> Array:
         """The length of each difference, dense or sparse."""
-        if sparse.issparse(u):
-            return self._sparse_distance(u)
-        size = np.abs(u).max(axis=1, initial=0.0)  # squares of huge and tiny differences must not overflow
-        u = u / np.where(size > 0, size, 1.0)[:, None]
-        if self.rank is None:
-            squares = np.einsum("ij,ij->i", u @ self.M, u)
-        else:
-            squares = np.square(u @ self._factor.T).sum(axis=1)
+        size = abs(u).max(axis=1).toarray().ravel() if sparse.issparse(u) else np.abs(u).max(axis=1, initial=0.0)
+        down = 1.0 / np.where(size > 0, size, 1.0)  # squares of huge and tiny differences must not overflow
+        u = sparse.diags_array(down).tocsr() @ u if sparse.issparse(u) else u * down[:, None]
+        squares = self._form.squares(u) if self.rank is None else np.square(u @ self._factor.T).sum(axis=1)
         with np.errstate(over="ignore"):  # farther than any number: infinitely far
             return size / self.unit * np.sqrt(np.maximum(squares, 0.0))
-
-    def _sparse_distance(self, u: Any) -> Array:
-        L = self._factor if self.rank is not None else None
-        d = np.zeros(u.shape[0])
-        for row, (start, stop) in enumerate(zip(u.indptr[:-1], u.indptr[1:], strict=True)):
-            at, values = u.indices[start:stop], u.data[start:stop]
-            size = float(np.abs(values).max(initial=0.0)) or 1.0
-            x = values / size
-            square = x @ self.M[np.ix_(at, at)] @ x if L is None else np.square(L[:, at] @ x).sum()
-            d[row] = size / self.unit * np.sqrt(max(float(square), 0.0))
-        return d
 
     def transform(self, X: Any) -> Array:
         """Coordinates in which the distance is Euclidean."""

@@ -21,6 +21,7 @@ from .divergences import Frobenius
 from .estimate import Metric
 from .kernels import codes
 from .losses import Hinge, Logistic, MarginLoss, PairLoss, SquaredHinge
+from .quadratic import Dense, Parts
 from .regularizers import NuclearNorm, Unregularized
 
 _LOSSES: dict[type, int] = {Hinge: codes.HINGE, SquaredHinge: codes.SQUARED_HINGE, Logistic: codes.LOGISTIC}
@@ -31,6 +32,10 @@ _NONE: Integers = np.zeros(0, dtype=np.int64)
 
 def _in_fours(count: int) -> int:
     return -(-count // 4) * 4
+
+
+def _in_fives(count: int) -> int:
+    return -(-count // 5) * 5
 
 
 def rice(recipe: Recipe, loss: MarginLoss) -> Ensemble[Metric]:
@@ -65,8 +70,10 @@ class StackedRice:
         rank = len(s)
         self._allocate(slots=5, room=min(_in_fours(self.n), max(8, _in_fours(rank + 1))))
         self.E[0, : self.n, :rank], self.S[0, :rank] = V, s
-        if self.deferred:
+        if self.deferred and rank:
             self.F[0, :rank, :rank] = np.eye(rank)
+            self.features[0, codes.LIST, : self.n], self.features[0, codes.MARK, : self.n] = np.arange(self.n), 1
+            self.meta[codes.TOUCHED, 0] = self.n
         self.scalars[0, codes.SIGMA], self.scalars[0, codes.MU] = sigma, recipe.mu
         self.meta[codes.RANK, 0] = self.meta[codes.COUNT, 0] = rank
 
@@ -81,8 +88,8 @@ class StackedRice:
 
     def _allocate(self, slots: int, room: int) -> None:
         """Arrays for so many learners of so many columns each, all empty."""
-        n = _in_fours(self.n)
-        height = _in_fours(room + codes.SURPLUS) if self.deferred else 0
+        n = _in_fives(self.n)
+        height = _in_fives(_in_fours(room + codes.SURPLUS)) if self.deferred else 0
         tall, long = max(room, height), max(n, room, height, slots, codes.WIDTH) + 8
         self.E = np.zeros((slots, n, tall))
         self.F = np.zeros((slots, height, room if self.deferred else 0))
@@ -94,14 +101,16 @@ class StackedRice:
         index = np.zeros((codes.INDICES, long), dtype=np.int64)
         index[codes.EVERY] = np.arange(long)
         self.state = np.zeros((slots, codes.FIELDS))
+        self.features = np.zeros((slots, 2, n if self.deferred else 0), dtype=np.int64)
         self.arrays: tuple[np.ndarray[Any, Any], ...] = (
             *(self.E, self.F, self.S, self.scalars, self.meta, self.losses_now, self.state, self.options),
+            self.features,
             np.zeros((codes.VECTORS, long)),
             np.zeros((slots, room + 8)),
             np.zeros(height + 8),
             np.zeros(codes.LANES),
             np.zeros((panels, tall + 4, codes.WIDTH)),
-            np.zeros((panels, 4 * codes.WIDTH)),
+            np.zeros((panels, 5 * codes.WIDTH)),
             index,
         )
         self._locate()
@@ -119,7 +128,7 @@ class StackedRice:
 
     def _reserve(self, levels: int, rank: int) -> None:
         """Room for so many levels, and one more column than so many in each, keeping what there is."""
-        E, F, S, scalars, meta, losses, state = self.arrays[:7]
+        E, F, S, scalars, meta, losses, state, _, features = self.arrays[: codes.AT_VEC]
         slots, room = S.shape
         more_slots = levels + 4 if levels + 1 > slots else slots
         more_room = room
@@ -128,7 +137,7 @@ class StackedRice:
         self._allocate(more_slots, more_room)
         self.E[:slots, :, : E.shape[2]], self.F[:slots, : F.shape[1], : F.shape[2]] = E, F
         self.S[:slots, :room], self.scalars[:slots], self.losses_now[:slots] = S, scalars, losses
-        self.state[:slots] = state
+        self.state[:slots], self.features[:slots] = state, features
         self.meta[codes.CLOCK, :slots], self.meta[codes.ORDER, : slots - 1] = (
             meta[codes.CLOCK],
             meta[codes.ORDER, :-1],
@@ -146,6 +155,7 @@ class StackedRice:
         count = opening(self.base + t, self.base)
         if t == 0:  # without the compiler: a tracker that has learned nothing is made at once
             self.E[1], self.F[1], self.S[1], self.scalars[1] = self.E[0], self.F[0], self.S[0], self.scalars[0]
+            self.features[1] = self.features[0]
             self.meta[codes.RANK :, 1], self.meta[codes.CLOCK, 1] = self.meta[codes.RANK :, 0], 1
         else:
             from .kernels import block
@@ -167,12 +177,10 @@ class StackedRice:
         block.one(loss.u, float(loss.y), self.where, True)
 
     def mix(self, p: Array) -> Metric:
-        columns, extra, sigma, mu = self.parts(p)
-        M = (columns * extra) @ columns.T + sigma * np.eye(self.n)
-        return Metric((M + M.T) / 2, mu)
+        return Metric(self.parts(p).M, self.threshold(p))
 
-    def parts(self, p: Array) -> tuple[Array, Array, float, float]:
-        """C, e, sigma and mu of the mixture, whose matrix is sigma I + C diag(e) C', without forming it."""
+    def parts(self, p: Array) -> Parts:
+        """The matrix of a mixture, not multiplied out."""
         slots = self.meta[codes.ORDER, : self.levels]
         sigma = self.scalars[slots, codes.SIGMA]
         extra = [
@@ -180,7 +188,10 @@ class StackedRice:
             for w, slot, rest in zip(p, slots, sigma, strict=True)
         ]
         columns = np.hstack([self.columns(slot) for slot in slots])
-        return columns, np.concatenate(extra), float(p @ sigma), float(p @ self.scalars[slots, codes.MU])
+        return Parts(columns, np.concatenate(extra), float(p @ sigma))
+
+    def threshold(self, p: Array) -> float:
+        return float(p @ self.scalars[self.meta[codes.ORDER, : self.levels], codes.MU])
 
     def columns(self, slot: int) -> Array:
         """The directions that a learner has touched, orthonormal."""
@@ -228,3 +239,15 @@ def _differences(u: Any) -> tuple[Array, Integers, Integers]:
     if not sparse.issparse(u):
         return u.reshape(-1), _NONE, _NONE
     return u.data, u.indptr.astype(np.int64), u.indices.astype(np.int64)
+
+
+def mixture(ocelad: Ocelad[Metric]) -> tuple[Dense | Parts, float]:
+    """The matrix and the threshold that will judge the next comparison."""
+    stack = ocelad.ensemble
+    if not isinstance(stack, StackedRice):
+        estimate = ocelad.estimate
+        return Dense(estimate.M), estimate.mu
+    p = ocelad.weights.mixture(ocelad.state)
+    parts = stack.parts(p)
+    few = len(parts.extra) < stack.n  # else the matrix itself is smaller
+    return parts if few else Dense(parts.M), stack.threshold(p)

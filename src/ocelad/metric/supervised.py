@@ -162,7 +162,7 @@ class SupervisedMetricTracker(
     def components_(self, L: ArrayLike) -> None:
         check_is_fitted(self, "tracker_")
         self.tracker_.components_ = L
-        n = len(self.tracker_.get_metric().M)
+        n = self.tracker_.get_metric().n
         if n != self.n_features_in_:  # a metric on other features: the points kept say nothing about it
             self.n_features_in_, self._recent = n, (np.zeros((0, n)), self._recent[1][:0])
             self.__dict__.pop("feature_names_in_", None)

@@ -26,10 +26,11 @@ from .mahalanobis import Mahalanobis
 from .notice import Announced
 from .regularizers import NuclearNorm, Regularizer
 from .scale import Scale
+from .stack import mixture
 from .vocabulary import MetricVocabulary, ThresholdVocabulary
 
 LEARNED = (
-    *("_ocelad", "_recipe", "_loss", "_scale", "_threshold", "_given"),
+    *("_ocelad", "_recipe", "_loss", "_scale", "_threshold", "_given", "_metric"),
     *("n_features_in_", "feature_names_in_"),
 )
 
@@ -99,6 +100,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     _loss: MarginLoss
     _history: Any = None  # a History puts itself here, to see comparisons before they are learned
     _given: Given | None = None
+    _metric: tuple[tuple[int, int | None], Mahalanobis] | None = None  # as it was when last asked for
 
     def __init__(
         self,
@@ -272,9 +274,12 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     def get_metric(self) -> Mahalanobis:
         """The metric as it is now, as a function of two points (and ``squared=False``) that will not change."""
         if "_ocelad" in self.__dict__:
-            now = self._ocelad.estimate
             rank = validate.n_components(self.n_components, self.n_features_in_)
-            return Mahalanobis(now.M, self._scale.value, rank, max(1.0, now.mu))
+            key = (self._ocelad.t, rank)
+            if self._metric is None or self._metric[0] != key:
+                form, mu = mixture(self._ocelad)
+                self._metric = key, Mahalanobis(form, self._scale.value, rank, max(1.0, mu))
+            return self._metric[1]
         if self._given is not None:
             return self._given.view(self.n_components)
         raise self._not_fitted()
@@ -289,7 +294,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     @components_.setter
     def components_(self, L: Any) -> None:
         mu = self._given.mu if self._given is not None else self.mu_ if "_ocelad" in self.__dict__ else None
-        forget: tuple[str, ...] = ("_ocelad", "_recipe", "_loss")
+        forget: tuple[str, ...] = ("_ocelad", "_recipe", "_loss", "_metric")
         if "_ocelad" in self.__dict__:  # else it is checked when it is used first, against the data
             L = validate.components(L)
             if L.shape[1] != self.n_features_in_:

@@ -64,7 +64,7 @@ class MetricVocabulary:
         """Distances, and the metric they were measured with."""
         u = inputs.differences(pairs, type(self).__name__, self._form())
         metric = self.get_metric()
-        return metric.distance(validate.same_width(u, len(metric.M), "pairs")), metric
+        return metric.distance(validate.same_width(u, metric.n, "pairs")), metric
 
     def pair_score(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
@@ -86,7 +86,7 @@ class MetricVocabulary:
         metric = self.get_metric()
         if inputs.is_frame(X) or hasattr(self, "feature_names_in_"):
             validate_data(self, X if inputs.is_frame(X) else rows, reset=False, skip_check_array=True)
-        return metric.transform(validate.points(rows, len(metric.M)))
+        return metric.transform(validate.points(rows, metric.n))
 
     def get_mahalanobis_matrix(self) -> Array:
         """The learned matrix, in the units of the features."""

@@ -16,6 +16,7 @@ from . import combine
 from .codes import (
     AT_E,
     AT_F,
+    AT_FEATURES,
     AT_G,
     AT_INDEX,
     AT_LANE,
@@ -45,6 +46,7 @@ from .codes import (
     HINGE,
     INDICES,
     LANES,
+    LIST,
     LONG,
     LOSS,
     MAX_RANK,
@@ -71,15 +73,18 @@ from .codes import (
     STRENGTH,
     SURPLUS,
     THRESHOLD_STEP,
+    TOUCHED,
     VECTORS,
     WIDTH,
     N,
 )
-from .dictionary import compress, widen
-from .factored import distance, extend, project, rank_one, shrink, truncate
+from .dictionary import clear, compress, touch, widen
+from .factored import distance, extend, project, rank_one, shrink, tidy, truncate
 from .jit import array_at, floats_at, integers_at, kernel
 
-Stack = tuple[Array, Array, Array, Array, Integers, Array, Array, Array]
+TIDY = 1024  # steps between two looks at the columns
+
+Stack = tuple[Array, Array, Array, Array, Integers, Array, Array, Array, Integers]
 Scratch = tuple[Array, Array, Array, Array, Array, Array, Integers]
 
 
@@ -98,6 +103,7 @@ def arrays(where: Integers) -> tuple[Stack, Scratch]:
         array_at(floats_at(where[AT_LOSSES]), (slots,)),
         array_at(floats_at(where[AT_STATE]), (slots, FIELDS)),
         array_at(floats_at(where[AT_OPTIONS]), (OPTIONS,)),
+        array_at(integers_at(where[AT_FEATURES]), (slots, 2, rows if height > 0 else 0)),
     )
     scratch = (
         array_at(floats_at(where[AT_VEC]), (VECTORS, long)),
@@ -105,7 +111,7 @@ def arrays(where: Integers) -> tuple[Stack, Scratch]:
         array_at(floats_at(where[AT_G]), (height + 8,)),
         array_at(floats_at(where[AT_LANE]), (LANES,)),
         array_at(floats_at(where[AT_V]), (panels, tall + 4, WIDTH)),
-        array_at(floats_at(where[AT_OUT]), (panels, 4 * WIDTH)),
+        array_at(floats_at(where[AT_OUT]), (panels, 5 * WIDTH)),
         array_at(integers_at(where[AT_INDEX]), (INDICES, long)),
     )
     return stack, scratch
@@ -132,7 +138,7 @@ def margin(y: float, mu: float, d2: float) -> float:
 @kernel
 def judge(y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
     """Every level's loss; its projection of u, slope and squared distance stay in Z for the step."""
-    E, F, S, scalars, meta, losses, _, options = stack
+    E, F, S, scalars, meta, losses, _, options, _ = stack
     vec, Z, G, _, _, _, index = scratch
     u, every, room = vec[DIFFERENCE], index[EVERY], S.shape[1]
     for j in range(meta[CLOCK, 1]):
@@ -163,25 +169,31 @@ def effective_step(step: float, slope: float, loss: float, square: float, option
 @kernel
 def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
     """One COMID step of every level, after `judge`."""
-    E, F, S, scalars, meta, losses, _, options = stack
+    E, F, S, scalars, meta, losses, _, options, features = stack
     vec, Z, _, lane, V, out, index = scratch
     n, u, room, most = int(options[N]), vec[DIFFERENCE], S.shape[1], int(options[MAX_RANK])
+    span = 0.5 * options[BASE]
     for j in range(meta[CLOCK, 1]):
+        span *= 2.0
         slot, z, slope = meta[ORDER, j], Z[j], Z[j, room]
         r, m, sigma, s = meta[RANK, slot], meta[COUNT, slot], scalars[slot, SIGMA], S[slot]
         deferred = F.shape[1] > 0
         Q = F[slot] if deferred else E[slot]
         height = m if deferred else n
-        step = effective_step(options[STEP] / np.sqrt(options[BASE] * 2.0**j), slope, losses[j], square, options)
+        step = effective_step(options[STEP] / np.sqrt(span), slope, losses[j], square, options)
         tau = step * options[STRENGTH]
         active = slope != 0.0 and square > 0.0 and step > 0.0
         if active:
             before = r
             if r < n and deferred:
-                if m - r >= SURPLUS or m == n or scalars[slot, DEBT] > float(r) * m * n:
-                    compress(E[slot], m, Q, r, V, out, index)
+                touched = meta[TOUCHED, slot]
+                if m - r >= SURPLUS or m == n or scalars[slot, DEBT] > float(r) * m * touched:
+                    compress(E[slot], m, Q, r, features[slot], touched, V, out, index)
                     m, scalars[slot, DEBT] = r, 0.0
-                r, m = widen(E[slot], m, Q, r, u, square, rows, count, z, vec, index)
+                if touched < n:
+                    touched = touch(features[slot], touched, rows, count)
+                    meta[TOUCHED, slot] = touched
+                r, m = widen(E[slot], m, Q, r, u, square, rows, count, z, features[slot], touched, vec, index)
                 scalars[slot, DEBT] += float(m - r) * (count + r * r)
                 height = m
             elif r < n:
@@ -211,18 +223,22 @@ def opening(clock: int, base: int) -> int:
 
 @kernel
 def _copy(stack: Stack, source: int, target: int) -> None:
-    E, F, S, scalars, meta = stack[0], stack[1], stack[2], stack[3], stack[4]
-    rank, width, used = meta[RANK, source], meta[COUNT, source], meta[COUNT, target]
-    columns = width if F.shape[1] > 0 else rank
-    for e in range(E.shape[1]):
-        for i in range(columns):
-            E[target, e, i] = E[source, e, i]
-        for i in range(columns, used):
-            E[target, e, i] = 0.0
+    E, F, S, scalars, meta, features = stack[0], stack[1], stack[2], stack[3], stack[4], stack[8]
+    rank, width = meta[RANK, source], meta[COUNT, source]
     if F.shape[1] > 0:
+        clear(E[target], meta[COUNT, target], features[target], meta[TOUCHED, target])
+        rows, touched = features[source, LIST], meta[TOUCHED, source]
+        meta[TOUCHED, target] = touch(features[target], 0, rows, touched)
+        for k in range(touched):
+            for i in range(width):
+                E[target, rows[k], i] = E[source, rows[k], i]
         for i in range(width):
             for j in range(rank):
                 F[target, i, j] = F[source, i, j]
+    else:
+        for e in range(E.shape[1]):
+            for i in range(rank):
+                E[target, e, i] = E[source, e, i]
     for j in range(rank):
         S[target, j] = S[source, j]
     for j in range(SCALARS):
@@ -247,6 +263,22 @@ def shift(stack: Stack, count: int, goes_on: bool) -> None:
     _copy(stack, meta[ORDER, 1] if goes_on and levels > 0 else 0, free)
     for j in range(count):
         stack[3][meta[ORDER, j], DISCARDED] = 0.0
+
+
+@kernel
+def watch(stack: Stack, scratch: Scratch) -> None:
+    """Keep the columns of all learners orthonormal."""
+    E, F, scalars, meta, features = stack[0], stack[1], stack[3], stack[4], stack[8]
+    V, out, index = scratch[4], scratch[5], scratch[6]
+    for j in range(meta[CLOCK, 1]):
+        slot = meta[ORDER, j]
+        r, touched = meta[RANK, slot], meta[TOUCHED, slot]
+        if F.shape[1] > 0 and r > 0:
+            compress(E[slot], meta[COUNT, slot], F[slot], r, features[slot], touched, V, out, index)
+            meta[COUNT, slot], scalars[slot, DEBT] = r, 0.0
+            tidy(E[slot], features[slot, LIST], touched, r, V, out, index)
+        elif r > 0:
+            tidy(E[slot], index[EVERY], E.shape[1], r, V, out, index)
 
 
 @kernel
@@ -312,6 +344,8 @@ def run(values: Array, start: Integers, feature: Integers, y: Array, where: Inte
             losses[levels] = np.nan
         shift(stack, opens, options[GOES_ON] > 0.0)
         meta[CLOCK, 0] += 1
+        if meta[CLOCK, 0] % TIDY == 0:
+            watch(stack, scratch)
     return y.shape[0]
 
 

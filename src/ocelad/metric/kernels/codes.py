@@ -10,9 +10,12 @@ FIXED_SHARE, OCELAD_MEAN, OCELAD_MIXTURE = range(3)
 STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, GOES_ON, LOSS, N, MAX_RANK = range(9)
 RULE, RATE, SHARE, RESET, OPTIONS = range(9, 14)
 
-# rows of ``meta``: steps taken and number of levels; the slot of each level; the rank of each slot, and the number
-# of columns that its dictionary has
-CLOCK, ORDER, RANK, COUNT, META = range(5)
+# rows of ``meta``: steps taken and number of levels; the slot of each level; the rank of each slot, the number of
+# columns that its dictionary has, and of features that are in it
+CLOCK, ORDER, RANK, COUNT, TOUCHED, META = range(6)
+
+# rows of ``features``: those that are in a dictionary, one after the other; whether each is
+LIST, MARK = range(2)
 
 # columns of ``scalars``: what an identity start has left; the threshold; what was cut off to stay within max_rank;
 # the work that compressing the dictionary would have saved
@@ -25,16 +28,17 @@ DIFFERENCE, RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, NEAREST, OFFSET, ZHAT, 
 EVERY, NONZERO, SOURCE, TARGET, LANE, INDICES = range(6)
 
 # entries of ``where``: the addresses of the arrays, then their sizes
-AT_E, AT_F, AT_S, AT_SCALARS, AT_META, AT_LOSSES, AT_STATE, AT_OPTIONS = range(8)
-AT_VEC, AT_Z, AT_G, AT_LANE, AT_V, AT_OUT, AT_INDEX = range(8, 15)
-SLOTS, ROWS, ROOM, HEIGHT, PANELS, LONG, WHERE = range(15, 22)
+AT_E, AT_F, AT_S, AT_SCALARS, AT_META, AT_LOSSES, AT_STATE, AT_OPTIONS, AT_FEATURES = range(9)
+AT_VEC, AT_Z, AT_G, AT_LANE, AT_V, AT_OUT, AT_INDEX = range(9, 16)
+SLOTS, ROWS, ROOM, HEIGHT, PANELS, LONG = range(16, 22)
 
 # columns of ``state``: what the weights keep of a level
 FIELDS = 3
 
 # roots of the secular equation advance in groups of WIDTH lanes; so many numbers describe a group
-WIDTH = 64
-LANES = 10 * WIDTH
+WIDTH = 128
+STRIDE = WIDTH + 8  # no two rows of lanes a multiple of 4096 bytes apart, which caches would confuse
+LANES = 10 * STRIDE
 
 # columns that a dictionary may have beyond the rank of its learner
 SURPLUS = 64

@@ -4,7 +4,8 @@
 
 A comparison enters E as it comes, scaled to length one, and F holds what makes it orthogonal to the rest; where
 that would lose precision, E receives the orthogonal part itself. When carrying the m - r surplus columns has cost
-as much as E <- E F, F <- I would, that is done. Columns of E from m on are zero.
+as much as E <- E F, F <- I would, that is done. Columns of E from m on are zero, and so are the rows of features
+that no comparison in it has had: nothing here takes longer for there being others.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...learner import Array, Integers
-from .codes import COORDINATES, EVERY, POLE, RESIDUAL, SECOND, SOURCE, TARGET, WIDTH
+from .codes import COORDINATES, EVERY, LIST, MARK, POLE, RESIDUAL, SECOND, SOURCE, TARGET, WIDTH
 from .factored import dot, project, rotate, subtract
 from .jit import kernel, sums
 from .secular import EPS
@@ -21,13 +22,21 @@ SPREAD = 8.0  # how much longer than its combination the coefficients of a unit 
 
 
 @sums
-def _add(E: Array, n: int, m: int, c: Array, q: Array) -> None:
-    """q += E c."""
-    for e in range(n):
-        t = 0.0
+def _add(E: Array, rows: Integers, count: int, m: int, c: Array, q: Array) -> None:
+    """q += E c, in the given rows."""
+    for k in range(count):
+        e, t = rows[k], 0.0
         for i in range(m):
             t += E[e, i] * c[i]
         q[e] += t
+
+
+@sums
+def _square(q: Array, rows: Integers, count: int) -> float:
+    t = 0.0
+    for k in range(count):
+        t += q[rows[k]] * q[rows[k]]
+    return t
 
 
 @kernel
@@ -39,19 +48,43 @@ def _expand(F: Array, m: int, r: int, z: Array, c: Array) -> None:
 
 
 @kernel
-def compress(E: Array, m: int, F: Array, r: int, V: Array, out: Array, index: Integers) -> None:
+def touch(features: Integers, touched: int, rows: Integers, count: int) -> int:
+    """Enter features into the list of those that a dictionary has; returns how many there are."""
+    for k in range(count):
+        if features[MARK, rows[k]] == 0:
+            features[MARK, rows[k]] = 1
+            features[LIST, touched] = rows[k]
+            touched += 1
+    return touched
+
+
+@kernel
+def clear(E: Array, m: int, features: Integers, touched: int) -> None:
+    """Empty a dictionary."""
+    for k in range(touched):
+        e = features[LIST, k]
+        features[MARK, e] = 0
+        for i in range(m):
+            E[e, i] = 0.0
+
+
+@kernel
+def compress(
+    E: Array, m: int, F: Array, r: int, features: Integers, touched: int, V: Array, out: Array, index: Integers
+) -> None:
     """E <- E F, F <- I."""
-    n = E.shape[0]
     for i in range(m):
         for j in range(r):
             V[j // WIDTH, i, j % WIDTH] = F[i, j]
-    source, target = index[SOURCE], index[TARGET]
+    source, target, rows = index[SOURCE], index[TARGET], features[LIST]
     for i in range(m):
         source[i] = target[i] = i
-    rotate(E, n, source, m, V, target, r, out)
-    for e in range(n):
+    for k in range(touched, (touched + 4) // 5 * 5):
+        rows[k] = rows[touched - 1]
+    rotate(E, rows, touched, source, m, V, target, r, out)
+    for k in range(touched):
         for i in range(r, m):
-            E[e, i] = 0.0
+            E[rows[k], i] = 0.0
     for i in range(r):
         for j in range(r):
             F[i, j] = 1.0 if i == j else 0.0
@@ -68,11 +101,16 @@ def widen(
     rows: Integers,
     count: int,
     z: Array,
+    features: Integers,
+    touched: int,
     vec: Array,
     index: Integers,
 ) -> tuple[int, int]:
-    """Give the part of u that E F does not span a column of its own; returns the new r and m."""
-    every, n = index[EVERY], E.shape[0]
+    """Give the part of u that E F does not span a column of its own; returns the new r and m.
+
+    The features of u are among those touched.
+    """
+    every, seen = index[EVERY], features[LIST]
     length = np.sqrt(square)
     for j in range(r):
         F[m, j] = 0.0
@@ -88,21 +126,21 @@ def widen(
             F[i, r] = c[i] / rho
         z[r] = rho
         return r + 1, m + 1
-    q, t = vec[RESIDUAL], vec[SECOND]
-    for e in range(n):
-        q[e] = u[e]
-    _add(E, n, m, c, q)
-    project(E, m, q, every, n, t)  # once more: what rounding has left is no longer small beside q
-    project(F, r, t, every, m, vec[POLE])
+    q, t, y = vec[RESIDUAL], vec[SECOND], vec[POLE]
+    for k in range(touched):
+        q[seen[k]] = u[seen[k]]
+    _add(E, seen, touched, m, c, q)
+    project(E, m, q, seen, touched, t)  # once more: what rounding has left is no longer small beside q
+    project(F, r, t, every, m, y)
     for j in range(r):
-        z[j] += vec[POLE, j]
-    _expand(F, m, r, vec[POLE], c)
-    _add(E, n, m, c, q)
-    rho = np.sqrt(dot(q, q, n))
+        z[j] += y[j]
+    _expand(F, m, r, y, c)
+    _add(E, seen, touched, m, c, q)
+    rho = np.sqrt(_square(q, seen, touched))
     if rho <= 64.0 * EPS * length:
         return r, m
-    for e in range(n):
-        E[e, m] = q[e] / rho
+    for k in range(touched):
+        E[seen[k], m] = q[seen[k]] / rho
     for i in range(m):
         F[i, r] = 0.0
     F[m, r] = 1.0

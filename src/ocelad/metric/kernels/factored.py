@@ -4,7 +4,7 @@
 
 sigma is what an identity start leaves elsewhere. A comparison changes M by a u u' and shrinks every eigenvalue by
 tau. Q is kept with a row per coordinate, so that everything runs along its columns and a sparse u costs what its
-nonzeros cost. Rows come in fours, columns too: what is beyond n and r is finite and does not matter.
+nonzeros cost. Rows come in fives and columns in fours; what is beyond n and r is finite, and does not matter.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...learner import Array, Integers
-from .codes import LANE, NEAREST, OFFSET, POLE, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
+from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
 from .jit import kernel, sums
 from .secular import EPS, roots, vectors
+
+LOOSE = 1e-14  # columns farther than this from orthonormal are mended
 
 
 @sums
@@ -128,45 +130,96 @@ def extend(
 
 
 @sums
-def rotate(Q: Array, n: int, source: Integers, k: int, V: Array, target: Integers, kept: int, out: Array) -> None:
+def rotate(
+    Q: Array,
+    rows: Integers,
+    count: int,
+    source: Integers,
+    k: int,
+    V: Array,
+    target: Integers,
+    kept: int,
+    out: Array,
+) -> None:
     """Columns target[j] of Q become sum_i V[i, j] times columns source[i], for j < kept. V as `vectors` leaves it.
 
-    Four rows and two columns of Q at a time, which is what the registers hold.
+    Five of the given rows and four columns at a time, which is what the registers hold: ``rows`` must go on up to
+    a multiple of five.
     """
-    if k % 2 == 1:
-        source[k] = source[0]
-        for c in range((kept + WIDTH - 1) // WIDTH):
+    panels = (kept + WIDTH - 1) // WIDTH
+    for i in range(k, (k + 3) // 4 * 4):
+        source[i] = source[0]
+        for c in range(panels):
             for j in range(WIDTH):
-                V[c, k, j] = 0.0
+                V[c, i, j] = 0.0
     ordered = True
     for j in range(kept):
         ordered &= target[j] == j
-    for e in range(0, n, 4):
-        for c in range((kept + WIDTH - 1) // WIDTH):
-            lanes = (min(WIDTH, kept - c * WIDTH) + 3) // 4 * 4
-            o = out[c]
+    for m in range(0, count, 5):
+        e0, e1, e2, e3, e4 = rows[m], rows[m + 1], rows[m + 2], rows[m + 3], rows[m + 4]
+        for c in range(panels):
+            lanes, o = (min(WIDTH, kept - c * WIDTH) + 3) // 4 * 4, out[c]
             for j in range(lanes):
-                o[j] = o[WIDTH + j] = o[2 * WIDTH + j] = o[3 * WIDTH + j] = 0.0
-            for i in range(0, k, 2):
-                x, y = source[i], source[i + 1]
-                a0, a1, a2, a3 = Q[e, x], Q[e + 1, x], Q[e + 2, x], Q[e + 3, x]
-                b0, b1, b2, b3 = Q[e, y], Q[e + 1, y], Q[e + 2, y], Q[e + 3, y]
+                o[j] = o[WIDTH + j] = o[2 * WIDTH + j] = o[3 * WIDTH + j] = o[4 * WIDTH + j] = 0.0
+            for i in range(0, k, 4):
+                x, y, z, w = source[i], source[i + 1], source[i + 2], source[i + 3]
+                a0, b0, c0, d0 = Q[e0, x], Q[e0, y], Q[e0, z], Q[e0, w]
+                a1, b1, c1, d1 = Q[e1, x], Q[e1, y], Q[e1, z], Q[e1, w]
+                a2, b2, c2, d2 = Q[e2, x], Q[e2, y], Q[e2, z], Q[e2, w]
+                a3, b3, c3, d3 = Q[e3, x], Q[e3, y], Q[e3, z], Q[e3, w]
+                a4, b4, c4, d4 = Q[e4, x], Q[e4, y], Q[e4, z], Q[e4, w]
                 for j in range(lanes):
-                    v, w = V[c, i, j], V[c, i + 1, j]
-                    o[j] += a0 * v + b0 * w
-                    o[WIDTH + j] += a1 * v + b1 * w
-                    o[2 * WIDTH + j] += a2 * v + b2 * w
-                    o[3 * WIDTH + j] += a3 * v + b3 * w
-        for f in range(4):
-            for c in range((kept + WIDTH - 1) // WIDTH):
-                row, lanes = out[c, f * WIDTH :], min(WIDTH, kept - c * WIDTH)
+                    p, q, r, s = V[c, i, j], V[c, i + 1, j], V[c, i + 2, j], V[c, i + 3, j]
+                    o[j] += a0 * p + b0 * q + c0 * r + d0 * s
+                    o[WIDTH + j] += a1 * p + b1 * q + c1 * r + d1 * s
+                    o[2 * WIDTH + j] += a2 * p + b2 * q + c2 * r + d2 * s
+                    o[3 * WIDTH + j] += a3 * p + b3 * q + c3 * r + d3 * s
+                    o[4 * WIDTH + j] += a4 * p + b4 * q + c4 * r + d4 * s
+        for row in range(5):
+            for c in range(panels):
+                o, lanes = out[c, row * WIDTH :], min(WIDTH, kept - c * WIDTH)
                 if ordered:
-                    to = Q[e + f, c * WIDTH :]
+                    to = Q[rows[m + row], c * WIDTH :]
                     for j in range(lanes):
-                        to[j] = row[j]
+                        to[j] = o[j]
                 else:
                     for j in range(lanes):
-                        Q[e + f, target[c * WIDTH + j]] = row[j]
+                        Q[rows[m + row], target[c * WIDTH + j]] = o[j]
+
+
+@sums
+def _gram(Q: Array, rows: Integers, count: int, r: int, V: Array) -> float:
+    """Q'Q into V, and how far it is from the identity."""
+    for c in range((r + WIDTH - 1) // WIDTH):
+        lanes = min(WIDTH, r - c * WIDTH)
+        for i in range(r):
+            for j in range(lanes):
+                V[c, i, j] = 0.0
+        for m in range(count):
+            q = Q[rows[m], c * WIDTH :]
+            for i in range(r):
+                t = Q[rows[m], i]
+                for j in range(lanes):
+                    V[c, i, j] += t * q[j]
+    off = 0.0
+    for i in range(r):
+        for j in range(r):
+            off = max(off, abs(V[j // WIDTH, i, j % WIDTH] - (1.0 if i == j else 0.0)))
+    return off
+
+
+@kernel
+def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, out: Array, index: Integers) -> float:
+    """Watch over the columns: if rounding has made them less than orthonormal, Q <- Q (3 I - Q'Q) / 2 mends it."""
+    off = _gram(Q, rows, count, r, V)
+    if off > LOOSE:
+        source, target = index[SOURCE], index[TARGET]
+        for i in range(r):
+            source[i] = target[i] = i
+            for j in range(r):
+                V[j // WIDTH, i, j % WIDTH] = (1.5 if i == j else 0.0) - 0.5 * V[j // WIDTH, i, j % WIDTH]
+        rotate(Q, rows, count, source, r, V, target, r, out)
+    return off
 
 
 @kernel
@@ -241,4 +294,4 @@ def rank_one(
     for j in range(k):
         target[j] = j if k == r else source[j]
         s[target[j]] = sign * (near[j] + offset[j])
-    rotate(Q, n, source, k, V, target, k, out)
+    rotate(Q, index[EVERY], n, source, k, V, target, k, out)

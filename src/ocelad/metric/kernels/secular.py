@@ -17,18 +17,24 @@ from __future__ import annotations
 import numpy as np
 
 from ...learner import Array, Integers
-from .codes import WIDTH
+from .codes import STRIDE, WIDTH
 from .jit import kernel
 
 EPS = float(np.finfo(np.float64).eps)
 CLOSE = 1e-5  # a relative step so small that the next one, some cube of it, would be lost in rounding
-NEAR, X, LOW, HIGH, LEFT, RIGHT, VALUE, SLOPE, CURVE, SIZE = (WIDTH * row for row in range(10))
+NEAR, X, LOW, HIGH, LEFT, RIGHT, VALUE, SLOPE, CURVE, SIZE = (STRIDE * row for row in range(10))
+
+
+@kernel
+def _whole(lanes: int) -> int:
+    """So many that they fill vectors: what is in the lanes beyond does not matter."""
+    return (lanes + 3) // 4 * 4
 
 
 @kernel
 def _evaluate(d: Array, z: Array, k: int, lane: Array, lanes: int) -> None:
     """The sum of z^2 / (d - w), its slope, half its second derivative, and the sum of the terms' sizes."""
-    lanes = (lanes + 3) // 4 * 4  # whole vectors: what is in the lanes beyond does not matter
+    lanes = _whole(lanes)
     for m in range(lanes):
         lane[VALUE + m] = 0.0
         lane[SLOPE + m] = 0.0
@@ -46,42 +52,39 @@ def _evaluate(d: Array, z: Array, k: int, lane: Array, lanes: int) -> None:
 
 
 @kernel
-def _start(d: Array, z: Array, first: int, lane: Array, lanes: int, inverse: float) -> None:
+def _start(lane: Array, lanes: int, inverse: float) -> None:
     """From the values half-way between the poles: to which of them each root is nearer, and a first guess.
 
-    The nearer pole has its own weight, the other one stands for all the rest, matching value and slope.
+    The nearer pole has its own weight, the other one stands for all the rest, matching value and slope. On entry
+    LEFT and RIGHT are the weights of the two poles, NEAR and HIGH the poles.
     """
-    for m in range(lanes):
-        lane[LEFT + m] = z[first + m] * z[first + m]
-        lane[RIGHT + m] = z[first + m + 1] * z[first + m + 1]
-    for m in range(lanes):
+    for m in range(_whole(lanes)):
         half = lane[X + m]
         f = inverse + lane[VALUE + m]
         beyond = f < 0.0
         near = lane[RIGHT + m] if beyond else lane[LEFT + m]
         far = max(lane[SLOPE + m] * half * half - near, 0.0)
-        c = (f + (far - near) / half if beyond else f + (near - far) / half) * (-1.0 if beyond else 1.0)
+        c = (-f if beyond else f) - (far - near) / half
         b = 2.0 * c * half + near + far
         e = 2.0 * near * half
         root = np.sqrt(max(b * b - 4.0 * c * e, 0.0))
         x = (b - root if b <= 0.0 else 2.0 * e) / (2.0 * c if b <= 0.0 else b + root)
         x = x if (x > 0.0) & (x < half) else 0.5 * half
+        lane[NEAR + m] = lane[HIGH + m] if beyond else lane[NEAR + m]
+        lane[X + m] = -x if beyond else x
         lane[LOW + m] = -half if beyond else 0.0
         lane[HIGH + m] = 0.0 if beyond else half
         lane[LEFT + m] = -2.0 * half if beyond else 0.0
         lane[RIGHT + m] = 0.0 if beyond else 2.0 * half
-        lane[X + m] = -x if beyond else x
-    for m in range(lanes):
-        lane[NEAR + m] = d[first + m + 1] if lane[RIGHT + m] == 0.0 else d[first + m]
 
 
 @kernel
 def _advance(lane: Array, lanes: int, inverse: float, noise: float) -> None:
-    """The next x of every lane, into VALUE, and into SLOPE how short a step must be to be the last.
+    """The next x of every lane, and into SIZE by how much the step was too long to have been the last.
 
-    Bisection where it would leave what is known to hold the root.
+    Bisection where a step would leave what is known to hold the root.
     """
-    for m in range(lanes):
+    for m in range(_whole(lanes)):
         x, f = lane[X + m], inverse + lane[VALUE + m]
         low = x if f < 0.0 else lane[LOW + m]
         high = lane[HIGH + m] if f < 0.0 else x
@@ -95,10 +98,24 @@ def _advance(lane: Array, lanes: int, inverse: float, noise: float) -> None:
         new = x + (b - root if b <= 0.0 else 2.0 * e) / (2.0 * c if b <= 0.0 else b + root)
         inside = (new > low) & (new < high)
         new = new if inside else 0.5 * (low + high)
+        new = x if abs(f) <= noise * (inverse + lane[SIZE + m]) else new
         lane[LOW + m] = low
         lane[HIGH + m] = high
-        lane[SLOPE + m] = CLOSE if inside else EPS
-        lane[VALUE + m] = x if abs(f) <= noise * (inverse + lane[SIZE + m]) else new
+        lane[X + m] = new
+        lane[SIZE + m] = abs(new - x) - (CLOSE if inside else EPS) * abs(new)
+
+
+@kernel
+def _gather(lane: Array, lanes: int, index: Integers) -> int:
+    """Bring the lanes that go on together; returns how many."""
+    going = 0
+    for m in range(lanes):
+        if lane[SIZE + m] > 0.0:
+            for row in range(0, VALUE, STRIDE):
+                lane[row + going] = lane[row + m]
+            index[going] = index[m]
+            going += 1
+    return going
 
 
 @kernel
@@ -107,32 +124,27 @@ def roots(d: Array, z: Array, a: float, k: int, near: Array, offset: Array, lane
     total = 0.0
     for i in range(k):
         total += z[i] * z[i]
-    inverse = 1.0 / a
+    inverse, noise = 1.0 / a, EPS * k
     d[k], z[k] = d[k - 1] + 3.0 * a * total, 0.0  # a pole of no weight: the last root is like the others
     for first in range(0, k, WIDTH):
         lanes = min(WIDTH, k - first)
         for m in range(lanes):
             lane[NEAR + m] = d[first + m]
             lane[X + m] = 0.5 * (d[first + m + 1] - d[first + m])
+            lane[HIGH + m] = d[first + m + 1]
+            lane[LEFT + m] = z[first + m] * z[first + m]
+            lane[RIGHT + m] = z[first + m + 1] * z[first + m + 1]
             index[m] = first + m
         _evaluate(d, z, k, lane, lanes)
-        _start(d, z, first, lane, lanes, inverse)
-        for _ in range(100):  # two or three suffice
+        _start(lane, lanes, inverse)
+        for step in range(100):
             _evaluate(d, z, k, lane, lanes)
-            _advance(lane, lanes, inverse, EPS * k)
-            going = 0
-            for m in range(lanes):  # what has arrived leaves its lane to the others
-                j, x, new = index[m], lane[X + m], lane[VALUE + m]
-                near[j], offset[j] = lane[NEAR + m], new
-                index[going] = j
-                lane[X + going] = new
-                lane[NEAR + going] = lane[NEAR + m]
-                lane[LOW + going] = lane[LOW + m]
-                lane[HIGH + going] = lane[HIGH + m]
-                lane[LEFT + going] = lane[LEFT + m]
-                lane[RIGHT + going] = lane[RIGHT + m]
-                going += abs(new - x) > lane[SLOPE + m] * abs(new)
-            lanes = going
+            _advance(lane, lanes, inverse, noise)
+            if step == 0:
+                continue  # two steps are for all
+            for m in range(lanes):
+                near[index[m]], offset[index[m]] = lane[NEAR + m], lane[X + m]
+            lanes = _gather(lane, lanes, index)
             if lanes == 0:
                 break
 
@@ -140,7 +152,7 @@ def roots(d: Array, z: Array, a: float, k: int, near: Array, offset: Array, lane
 @kernel
 def vectors(d: Array, z: Array, k: int, near: Array, offset: Array, zhat: Array, V: Array) -> None:
     """The eigenvector of root j is column j of V, which is kept as V[j // WIDTH, i, j % WIDTH]."""
-    rows = (k + 3) // 4 * 4
+    rows = _whole(k)
     for i in range(rows):
         zhat[i] = 1.0
     for j in range(0, k - 1, 2):  # two at a time: divisions cost most
@@ -163,7 +175,7 @@ def vectors(d: Array, z: Array, k: int, near: Array, offset: Array, zhat: Array,
 @kernel
 def _columns(d: Array, zhat: Array, k: int, near: Array, offset: Array, lanes: int, V: Array) -> None:
     """Up to WIDTH columns zhat / (d - w), normalised; the row after the last of V is for their lengths."""
-    lanes = (lanes + 3) // 4 * 4
+    lanes = _whole(lanes)
     norm = V[V.shape[0] - 1]
     for m in range(lanes):
         norm[m] = 0.0
