@@ -145,7 +145,7 @@ def test_a_dictionary_may_have_any_number_of_columns_too_many(path, monkeypatch)
     tracker = MetricTracker(base=1024, regularizer=NuclearNorm(0.002), scale=None)
     tracker.partial_fit(pairs[: 100 + quiet], y[: 100 + quiet])
     ensemble = tracker._ocelad.ensemble
-    rank, count = ensemble.meta[codes.RANK :, ensemble.meta[codes.ORDER, 0]]
+    rank, count, _ = ensemble.meta[codes.RANK :, ensemble.meta[codes.ORDER, 0]]
     assert count - rank > codes.SURPLUS
     again = through_file(tracker, path)
     for each in (tracker, again):
@@ -232,6 +232,9 @@ FORGERIES = {
     "turned": ("factors", lambda a: a[::-1], "not orthonormal"),
     "large": ("factors", lambda a: 1e300 * a, "not orthonormal"),
     "fewer": ("factors", lambda a: a[1:], "factors must be float64 of shape"),
+    "nowhere": ("features", lambda a: a + N, "must be different ones of 0, ..., 8"),
+    "twice": ("features", lambda a: a * 0, "must be different ones of 0, ..., 8"),
+    "too-many": ("touched", lambda a: a + 1, "touched has entries outside 0, ..., 9"),
     "debt": ("debt", lambda a: a - 1e9, "debt has entries below 0"),
     "discarded": ("discarded", lambda a: a - 1.0, "discarded has entries below 0"),
     "above-max-rank": ("ranks", lambda a: a * 0 + 3, "ranks has entries outside 0, ..., 2"),

@@ -29,7 +29,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 _SCALARS = ("sigma", "mu", "discarded", "debt")  # in the order of their codes
 FACTORED = ("ranks", "rows", "eigenvalues", "sigma", "mu", "discarded")
-DEFERRED = ("ranks", "counts", "dictionary", "factors", "eigenvalues", *_SCALARS)
+DEFERRED = ("ranks", "counts", "touched", "features", "dictionary", "factors", "eigenvalues", *_SCALARS)
 DENSE = ("matrices", "mu", "discarded")
 
 ORTHONORMAL = 1e-3
@@ -60,10 +60,10 @@ def footprint(n: int, levels: int, columns: int, matrices: int) -> int:
     a level at most, and so many matrices of n x n."""
     deferred = n >= stack._DEFERRED
     slots, room = levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
-    tall = room + codes.SURPLUS + 3 if deferred else room
-    scratch = (room + codes.WIDTH) * (tall + 4) + 4 * tall * tall + 32 * (n + tall + slots + codes.WIDTH + 8)
-    factors = slots * (room * tall if deferred else 0) + 2 * slots * (room + 16)
-    return 8 * (slots * (n + 3) * tall + factors + scratch + 10 * matrices * n * n)
+    tall = room + codes.SURPLUS + 7 if deferred else room
+    scratch = (room + codes.WIDTH) * (tall + 9) + 4 * tall * tall + 32 * (n + tall + slots + codes.WIDTH + 8)
+    factors = slots * (room * tall + 2 * (n + 4) if deferred else 0) + 2 * slots * (room + 16) + 2 * codes.LANES
+    return 8 * (slots * (n + 4) * tall + factors + scratch + 10 * matrices * n * n)
 
 
 def arrays(ensemble: object) -> Arrays:
@@ -86,14 +86,19 @@ def _comid(learner: Any) -> Comid:
 
 def _stacked(own: StackedRice) -> Arrays:
     slots = own.meta[codes.ORDER, : own.levels]
-    ranks, counts = own.meta[codes.RANK, slots], own.meta[codes.COUNT, slots]
-    used = list(zip(slots, ranks, counts if own.deferred else ranks, strict=True))
-    rows = np.concatenate([own.E[slot, : own.n, :count].T for slot, _, count in used])
-    learned = {"ranks": ranks, "rows": rows}
+    ranks, counts, touched = (own.meta[code, slots] for code in (codes.RANK, codes.COUNT, codes.TOUCHED))
+    learned = {"ranks": ranks}
     if own.deferred:
-        factors = [own.F[slot, :count, :rank].reshape(-1) for slot, rank, count in used]
-        learned = {"ranks": ranks, "counts": counts, "dictionary": rows, "factors": np.concatenate(factors)}
-    learned["eigenvalues"] = np.concatenate([own.S[slot, :rank] for slot, rank, _ in used])
+        used = list(zip(slots, ranks, counts, touched, strict=True))
+        features = [own.features[slot, codes.LIST, :t] for slot, _, _, t in used]
+        parts = [own.E[slot, e, :m].T.reshape(-1) for e, (slot, _, m, _) in zip(features, used, strict=True)]
+        learned |= {"counts": counts, "touched": touched, "features": np.concatenate(features)}
+        learned["dictionary"] = np.concatenate(parts)
+        learned["factors"] = np.concatenate([own.F[slot, :m, :r].reshape(-1) for slot, r, m, _ in used])
+    else:
+        columns = [own.E[slot, : own.n, :r].T for slot, r in zip(slots, ranks, strict=True)]
+        learned["rows"] = np.concatenate(columns)
+    learned["eigenvalues"] = np.concatenate([own.S[slot, :r] for slot, r in zip(slots, ranks, strict=True)])
     scalars = dict(zip(_SCALARS, own.scalars[slots].T, strict=True))
     return learned | {name: scalars[name] for name in _SCALARS if name in names(own)}
 
@@ -121,29 +126,48 @@ def _check_stack(own: StackedRice, levels: int, learned: Arrays) -> None:
     ranks = _take(learned, "ranks", (levels,), np.int64)
     if not ((ranks >= 0) & (ranks <= most)).all():
         raise ValueError(f"ranks has entries outside 0, ..., {most}")
-    counts = _take(learned, "counts", (levels,), np.int64) if own.deferred else ranks
-    if not ((counts >= ranks) & (counts <= n)).all():
-        raise ValueError(f"counts has entries below those of ranks or above {n}")
-    rows = _take(learned, "dictionary" if own.deferred else "rows", (int(counts.sum()), n))
+    if own.deferred:
+        _check_dictionary(n, levels, learned)
+    else:
+        _take(learned, "rows", (int(ranks.sum()), n))
     nonnegative = ("sigma", "debt") if own.deferred else ("sigma",)
     numbers = [_take(learned, "eigenvalues", (int(ranks.sum()),))]
     numbers += [_take(learned, name, (levels,)) for name in nonnegative]
     if not all((array >= 0.0).all() for array in numbers):
         raise ValueError(f"eigenvalues or {' or '.join(nonnegative)} has entries below 0")
-    if own.deferred:
-        _take(learned, "factors", (int((counts * ranks).sum()),))
-    for number, (E, F) in enumerate(_columns(rows, learned.get("factors"), ranks, counts)):
+    for number, (E, F) in enumerate(_columns(learned)):
         if not _orthonormal(E, F):
             raise ValueError(f"columns of level {number} are not orthonormal")
 
 
-def _columns(rows: Array, factors: Array | None, ranks: Array, counts: Array) -> list[tuple[Array, Array | None]]:
+def _check_dictionary(n: int, levels: int, learned: Arrays) -> None:
+    ranks = learned["ranks"]
+    counts, touched = (_take(learned, name, (levels,), np.int64) for name in ("counts", "touched"))
+    if not ((counts >= ranks) & (counts <= n)).all():
+        raise ValueError(f"counts has entries below those of ranks or above {n}")
+    if not ((touched >= 0) & (touched <= n)).all():
+        raise ValueError(f"touched has entries outside 0, ..., {n}")
+    features = _take(learned, "features", (int(touched.sum()),), np.int64)
+    each = _split(features, touched)
+    if not ((features >= 0) & (features < n)).all() or any(len(np.unique(part)) < len(part) for part in each):
+        raise ValueError(f"features of a level must be different ones of 0, ..., {n - 1}")
+    _take(learned, "dictionary", (int((counts * touched).sum()),))
+    _take(learned, "factors", (int((counts * ranks).sum()),))
+
+
+def _split(array: Array, sizes: Array) -> list[Array]:
+    return np.split(array, np.cumsum(sizes)[:-1])
+
+
+def _columns(learned: Arrays) -> list[tuple[Array, Array | None]]:
     """Of each level the rows, and the factor, if there are any."""
-    E = np.split(rows, np.cumsum(counts)[:-1])
-    if factors is None:
-        return [(part, None) for part in E]
-    F = np.split(factors, np.cumsum(counts * ranks)[:-1])
-    return [(e, f.reshape(m, r)) for e, f, m, r in zip(E, F, counts, ranks, strict=True)]
+    ranks = learned["ranks"]
+    if "rows" in learned:
+        return [(part, None) for part in _split(learned["rows"], ranks)]
+    counts, touched = learned["counts"], learned["touched"]
+    E, F = _split(learned["dictionary"], counts * touched), _split(learned["factors"], counts * ranks)
+    sizes = zip(counts, touched, ranks, strict=True)
+    return [(e.reshape(m, t), f.reshape(m, r)) for e, f, (m, t, r) in zip(E, F, sizes, strict=True)]
 
 
 def _orthonormal(E: Array, F: Array | None) -> bool:
@@ -183,22 +207,29 @@ def restore(ensemble: object, t: int, learned: Arrays) -> None:
 
 def _refill(own: StackedRice, t: int, learned: Arrays) -> None:
     ranks, counts = learned["ranks"], learned.get("counts", learned["ranks"])
-    rows, levels = learned["dictionary" if own.deferred else "rows"], len(ranks)
+    levels = len(ranks)
     # a learner that has shrunk may have more columns than its rank and the surplus
     own._reserve(levels, max(int(ranks.max()), int(counts.max()) - codes.SURPLUS))
-    own.E[1:], own.F[1:] = 0.0, 0.0  # level j goes to slot j + 1; slot 0 is the origin's
+    own.E[1:], own.F[1:], own.features[1:] = 0.0, 0.0, 0  # level j goes to slot j + 1; slot 0 is the origin's
     places = slice(1, levels + 1)
     own.meta[codes.CLOCK, :2] = t, levels
     own.meta[codes.RANK, places], own.meta[codes.COUNT, places] = ranks, counts
+    own.meta[codes.TOUCHED, places] = learned.get("touched", 0)
     for code, name in enumerate(_SCALARS):
         own.scalars[places, code] = learned.get(name, 0.0)
     own.losses_now[:levels] = learned["losses"]
-    eigenvalues = np.split(learned["eigenvalues"], np.cumsum(ranks)[:-1])
-    parts = _columns(rows, learned.get("factors"), ranks, counts)
-    for slot, (s, (E, F)) in enumerate(zip(eigenvalues, parts, strict=True), start=1):
-        own.E[slot, : own.n, : len(E)], own.S[slot, : len(s)] = E.T, s
-        if F is not None:
+    eigenvalues = _split(learned["eigenvalues"], ranks)
+    for slot, (s, (E, F)) in enumerate(zip(eigenvalues, _columns(learned), strict=True), start=1):
+        own.S[slot, : len(s)] = s
+        if F is None:
+            own.E[slot, : own.n, : len(E)] = E.T
+        else:
             own.F[slot, : len(E), : len(s)] = F
+    if own.deferred:
+        each = zip(_split(learned["features"], learned["touched"]), _columns(learned), strict=True)
+        for slot, (features, (E, _)) in enumerate(each, start=1):
+            own.features[slot, codes.LIST, : len(features)], own.features[slot, codes.MARK, features] = features, 1
+            own.E[slot, features, : len(E)] = E.T
 
 
 def same_recipe(one: Recipe, other: Recipe) -> bool:
