@@ -33,6 +33,7 @@ from ocelad import (
     Unregularized,
     VonNeumann,
 )
+from ocelad.metric.learning import Pairs
 from streams import comparisons
 
 N, STEPS = 4, 72
@@ -124,7 +125,7 @@ def test_save_load_at_every_step_is_the_uninterrupted_run(path):
 def test_learning_that_stopped_before_its_first_step_can_be_saved(path, monkeypatch):
     tracker = MetricTracker()
     with monkeypatch.context() as patch:
-        patch.setattr(MetricTracker, "_learn", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(Pairs, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             tracker.partial_fit(PAIRS, Y)
     again = through_file(tracker, path).partial_fit(PAIRS, Y)
@@ -231,6 +232,7 @@ def test_what_a_file_cannot_hold_is_refused(path):
         {"scale": None},
         {"step_cap": True},
         {"order": "after"},
+        {"max_rank": 2},
     ],
     ids=lambda change: next(iter(change)),
 )

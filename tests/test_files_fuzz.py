@@ -6,20 +6,61 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import ocelad
 from forge import members_of, resealed, sealed
-from ocelad import L1, CoinBetting, FileError, MetricTracker, OceladWeights, SaolWeights
+from ocelad import (
+    CoinBetting,
+    FileError,
+    MetricTracker,
+    OceladWeights,
+    SaolWeights,
+    SquaredFrobenius,
+    SupervisedMetricTracker,
+)
+from ocelad.metric import stack
 from streams import comparisons
 
 EACH = 1500
 PAIRS, Y = comparisons(seed=0, steps=60, n=3)
-TRACKERS = [
-    MetricTracker(base=2),
-    MetricTracker(base=4, weights=OceladWeights(regret="mixture"), origin=np.eye(3)),
-    MetricTracker(base=8, weights=SaolWeights(), regularizer=L1(0.05), step=1.0),
-    MetricTracker(base=4, weights=CoinBetting(), scale=2.0, origin=0.5),
-]
+WIDE, _ = comparisons(seed=1, steps=60, n=5)  # enough features for dictionaries, here
+
+
+def learned(tracker, steps, pairs=PAIRS):
+    return tracker.partial_fit(pairs[:steps], Y[:steps])
+
+
+def weighted():
+    return MetricTracker(base=4, max_rank=2).partial_fit(PAIRS[:30], Y[:30], sample_weight=np.full(30, 0.5))
+
+
+def started():
+    tracker = learned(MetricTracker(base=4), 20)
+    tracker.components_ = np.diag([1.0, 2.0, 0.0])
+    return learned(tracker, 12).set_threshold(np.inf)
+
+
+def labelled(points, names, **options):
+    tracker = SupervisedMetricTracker(memory=6, random_state=0, **options)
+    return tracker.partial_fit(points, np.array(names)[(Y[:20] > 0).astype(int)])
+
+
+def trackers():
+    return [
+        learned(MetricTracker(base=2), 30),
+        learned(MetricTracker(base=4, weights=OceladWeights(regret="mixture"), origin=np.eye(3)), 31),
+        learned(MetricTracker(base=8, weights=SaolWeights(), regularizer=SquaredFrobenius(0.05), step=1.0), 32),
+        learned(MetricTracker(base=4, weights=CoinBetting(), scale=2.0, origin=0.5), 33),
+        learned(MetricTracker(base=2), 31, WIDE),
+        learned(MetricTracker(base=4, max_rank=2, preprocessor=WIDE[:9, 0]), 30, WIDE).set_threshold(0.5),
+        weighted(),
+        started(),
+        labelled(PAIRS[:20, 0], ["no", "yes"]),
+        labelled(sparse.csr_array(WIDE[:20, 0]), [3, 4], tracker=MetricTracker(base=2), strategy="random"),
+    ]
+
+
 VALUES = [
     *(None, True, False, 0, 1, -1, 2, 7, 1e-300, 1e300, -0.0, 0.5, "auto", "fresh", "after", "", "origin", [], {}),
     *(2**31, 2**62, 2**63, 10**30, 10**400, 10**5, [1.0], [[1.0, 0.0], [0.0, 1.0]], {"array": "origin"}),
@@ -35,11 +76,13 @@ ODD = [0.0, -0.0, 1.0, np.nan, np.inf, -1e308, 1e308, 5e-324]
 def fixture_files(tmp_path_factory):
     """Real files, each with its members."""
     folder, files = tmp_path_factory.mktemp("files"), []
-    for number, tracker in enumerate(TRACKERS):
-        path = folder / str(number)
-        ocelad.save(tracker.partial_fit(PAIRS[: 30 + number], Y[: 30 + number]), path)
-        files.append((path.read_bytes(), members_of(path)))
-    return files
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stack, "_DEFERRED", 4)
+        for number, tracker in enumerate(trackers()):
+            path = folder / str(number)
+            ocelad.save(tracker, path)
+            files.append((path.read_bytes(), members_of(path)))
+        yield files
 
 
 def some(rng, things):
@@ -92,13 +135,16 @@ def numbers(rng, files):
     members = dict(some(rng, files)[1])
     name = some(rng, list(members)[1:])
     data = bytearray(members[name])
-    values = (
-        [0, 1, -1, 5, 2**62, -(2**63)] if name == "ranks.npy" else [0.0, -0.0, 1.0, np.nan, np.inf, -1e308, 5e-324]
-    )
-    array = np.frombuffer(data, dtype="<i8" if name == "ranks.npy" else "<f8", offset=128)
+    whole = b"'<i8'" in data[:128]
+    array = np.frombuffer(data, dtype="<i8" if whole else "<f8", offset=128)
     if array.size:
         place = rng.integers(array.size)
-        array[place] = some(rng, values) if rng.random() < 0.5 else array[place] * (1 + 2.0 ** -rng.integers(60))
+        if rng.random() < 0.5:
+            array[place] = some(rng, [0, 1, -1, 5, 2**62, -(2**63)] if whole else ODD)
+        else:
+            array[place] = (
+                array[place] + some(rng, [-1, 1]) if whole else array[place] * (1 + 2.0 ** -rng.integers(60))
+            )
     return sealed(members | {name: bytes(data)})
 
 
@@ -107,7 +153,9 @@ def words(rng, files):
     members = dict(some(rng, files)[1])
     header = json.loads(members["header.json"])
     for _ in range(rng.integers(1, 3)):
-        places = [header, header.get("options"), header.get("scale"), header.get("options")]
+        inner = header.get("learned") if isinstance(header.get("learned"), dict) else {}
+        places = [header, header.get("options"), header.get("options"), inner, inner.get("options")]
+        places += [header.get(name) for name in ("scale", "tracker", "labels", "random")]
         entries = some(rng, [place for place in places if place and isinstance(place, dict)])
         name = some(rng, list(entries))
         value = entries[name]
@@ -191,19 +239,21 @@ def test_mutated_files(kind, files, tmp_path, monkeypatch):
 
 def go_on(tracker):
     """No file may bring down the kernels; numbers out of all proportion may end in an error."""
-    n = tracker.n_features_in_
-    pairs = np.random.default_rng(0).normal(size=(20, 2, n))
+    pairs = np.random.default_rng(0).normal(size=(12, 2, tracker.n_features_in_))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            tracker.partial_fit(pairs, np.where(np.arange(20) % 2, 1, -1))
-            tracker.predict(pairs)
+            if isinstance(tracker, SupervisedMetricTracker):
+                tracker.set_params(pairs_per_point=1)  # so many as to take for ever is no crash
+                tracker.partial_fit(pairs[:, 0], np.resize(tracker._recent[1], 12)).transform(pairs[:, 0])
+            else:
+                tracker.partial_fit(pairs, np.where(np.arange(12) % 2, 1, -1)).predict(pairs)
         except (ValueError, ArithmeticError):
             pass
 
 
 def test_mutated_files_stay_within_memory(files, tmp_path):
-    rng, limit = np.random.default_rng(99), 2**18
+    rng, limit = np.random.default_rng(99), 2**20
     mutants = [kind(rng, files) for kind in KINDS for _ in range(60)]
     tracemalloc.start()
     try:

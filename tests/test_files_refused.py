@@ -21,6 +21,7 @@ from ocelad import (
     SaolWeights,
     SquaredFrobenius,
 )
+from ocelad.metric import stack
 from streams import comparisons
 
 N = 4
@@ -66,7 +67,7 @@ FORGERIES = {
         lambda path: sealed({"state.npy": b""} | members_of(path)),
         "its members are state.npy, header.json, losses.npy",
     ),
-    "many": (lambda _: sealed({f"{i}": b"" for i in range(99)}), "more than 16 members"),
+    "many": (lambda _: sealed({f"{i}": b"" for i in range(99)}), "more than 24 members"),
     "objects": (
         lambda path: sealed(members_of(path) | {"mu.npy": npy(np.array([{}] * 4), allow_pickle=True)}),
         r"member mu.npy has dtype \|O",
@@ -241,8 +242,10 @@ def test_limit(saved):
 @pytest.mark.parametrize("regularizer", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize("origin", [0.0, "matrix"])
 @pytest.mark.parametrize("n", [1, 30, 100])
-def test_memory_stays_within_the_limit(path, regularizer, origin, n):
+@pytest.mark.parametrize("many", [1, 10**6], ids=["dictionary", "columns"])
+def test_memory_stays_within_the_limit(path, regularizer, origin, n, many, monkeypatch):
     """The smallest limit under which a file is read is more than what reading it takes."""
+    monkeypatch.setattr(stack, "_DEFERRED", many)
     pairs, y = comparisons(seed=1, steps=40, n=n)
     origin = np.diag(np.arange(1.0, n + 1)) if origin == "matrix" else origin
     ocelad.save(MetricTracker(regularizer=regularizer, step=0.5, origin=origin).partial_fit(pairs, y), path)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
-from ..metric import MetricTracker
-from . import container, contents
+from ..metric import MetricTracker, SupervisedMetricTracker
+from . import container, contents, supervised
 from .header import from_json, to_json
 
 __all__ = ["FileError", "load", "save"]
@@ -21,13 +23,17 @@ LIMIT = 2**32
 
 _HEADER = "header.json"
 _JSON = 64  # a byte of JSON becomes at most so many bytes of objects
+_REBUILD: dict[str, Callable[[dict[str, Any], contents.Arrays, int], MetricTracker | SupervisedMetricTracker]] = {
+    "MetricTracker": contents.rebuild,
+    "SupervisedMetricTracker": supervised.rebuild,
+}
 
 
 class FileError(ValueError):
     """A file that is not, or no longer, what `save` has written. The message says which file and what is wrong."""
 
 
-def save(tracker: MetricTracker, path: str | os.PathLike[str]) -> None:
+def save(tracker: MetricTracker | SupervisedMetricTracker, path: str | os.PathLike[str]) -> None:
     """Write what a tracker has learned, and its options, to a file.
 
     The file appears whole or not at all: if anything fails, what was at ``path`` before is still there. The same
@@ -36,8 +42,9 @@ def save(tracker: MetricTracker, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     tracker
-        A `MetricTracker` that has seen a comparison. Its options must be parts of this library: an ``ensemble`` or
-        a loss of your own cannot be written to a file.
+        A `MetricTracker` that has seen a comparison, or a `SupervisedMetricTracker` that has seen a point. Its
+        options must be parts of this library: an ``ensemble``, a loss or a preprocessing function of your own
+        cannot be written to a file. A `History` that watches it is not saved.
     path
         Where to; an existing file is replaced.
 
@@ -51,11 +58,13 @@ def save(tracker: MetricTracker, path: str | os.PathLike[str]) -> None:
     >>> again.pair_distance([[[0.0, 1.0], [1.0, 1.0]]]) == tracker.pair_distance([[[0.0, 1.0], [1.0, 1.0]]])
     array([ True])
     """
-    if type(tracker) is not MetricTracker:
-        raise ValueError(f"tracker must be a MetricTracker, got {tracker!r}")
-    header, arrays = contents.describe(tracker)
-    words = to_json(header)
-    contents.check(from_json(words), arrays, tracker.weights)  # never write what would not be read
+    if type(tracker) is MetricTracker:
+        entries, arrays = contents.describe(tracker)
+    elif type(tracker) is SupervisedMetricTracker:
+        entries, arrays = supervised.describe(tracker)
+    else:
+        raise ValueError(f"tracker must be a MetricTracker or a SupervisedMetricTracker, got {tracker!r}")
+    words = to_json(type(tracker).__name__, entries)
     members = {_HEADER: [memoryview(words)]}
     members |= {f"{name}.npy": container.from_array(array) for name, array in arrays.items()}
     _write(os.path.realpath(path), members)
@@ -84,8 +93,8 @@ def _write(path: str, members: container.Members) -> None:
             os.close(handle)
 
 
-def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> MetricTracker:
-    """The tracker that `save` wrote to a file; it continues bit for bit as if it had never been away.
+def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> MetricTracker | SupervisedMetricTracker:
+    """The tracker that `save` wrote to a file, of the same class; it continues bit for bit.
 
     Everything in the file is checked before it is used, nothing in it is executed, and no more memory is taken
     than ``limit`` (and less than a megabyte besides, once the compiled kernels are there), whatever the file
@@ -114,7 +123,7 @@ def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> MetricTracker:
         raise FileError(f"{name}: {error}") from None
 
 
-def _read(data: memoryview, limit: int) -> MetricTracker:
+def _read(data: memoryview, limit: int) -> MetricTracker | SupervisedMetricTracker:
     members = container.unpack(data)
     names = list(members)
     if names[:1] != [_HEADER] or not all(name.endswith(".npy") for name in names[1:]):
@@ -123,6 +132,8 @@ def _read(data: memoryview, limit: int) -> MetricTracker:
     left = limit - len(data) - _JSON * len(words)
     if left < 0:
         raise ValueError(f"its header of {len(words)} bytes is too long for a limit of {limit}")
-    header = from_json(bytes(words))
+    estimator, entries = from_json(bytes(words))
+    if estimator not in _REBUILD:
+        raise ValueError(f"it holds a {estimator}, which is not one of {', '.join(_REBUILD)}")
     arrays = {name.removesuffix(".npy"): container.to_array(name, view) for name, view in members.items()}
-    return contents.rebuild(header, arrays, left)
+    return _REBUILD[estimator](entries, arrays, left)

@@ -24,7 +24,7 @@ Members = dict[str, list[memoryview]]
 SEAL = 64
 """Length of the checksum."""
 
-MOST = 16
+MOST = 24
 """So many members a file has at most, each with a name of at most 32 letters."""
 
 _RECORD = struct.Struct("<4sHHHHHLLLHH")

@@ -13,92 +13,147 @@ import numpy as np
 
 from ..intervals import active, length
 from ..learner import Array, Weights
-from ..metric import MetricTracker
+from ..metric import MetricTracker, validate
 from ..metric import arrays as engine
+from ..metric.algorithm_2 import algorithm_2, first_scale
+from ..metric.comid import Recipe
+from ..metric.estimate import Metric
+from ..metric.inputs import preprocessor
+from ..metric.learning import Learners
 from ..metric.scale import FIRST, FixedScale, RunningScale, Scale
+from ..metric.tracker import LEARNED
 from ..ocelad import Ocelad
 from ..weights import FixedShare
 from . import options
-from .header import FORMAT, VERSION
+from .header import check_tracker, number_word
 
 Arrays = options.Arrays
 
-_FITTED = {"_ocelad", "_scale", "_loss", "n_features_in_", "feature_names_in_"}
+UNSAVED = {*LEARNED, "preprocessor_", "_history"}  # in other words, or not at all: a History is kept elsewhere
 
 
 def describe(tracker: MetricTracker) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a tracker."""
-    ocelad = tracker._fitted()
-    parameters = tracker.get_params(deep=False)
-    words, arrays = options.encode(parameters)
-    options.decode(words, arrays)  # refuses here what it would refuse when read
-    stray = vars(tracker).keys() - parameters.keys() - _FITTED
-    if stray:
-        raise ValueError(f"a file has no place for the tracker's {', '.join(sorted(stray))}; pickle has")
+    """The header's entries and the arrays of a tracker."""
+    if "_ocelad" not in vars(tracker) and tracker._given is not None:
+        raise ValueError(
+            "tracker has learned nothing since its components_ were set; a file holds what is learned"
+        )
+    ocelad, n = tracker._fitted(), int(tracker.n_features_in_)
+    words, arrays = options.describe(tracker, UNSAVED)
+    options.check_preprocessor(arrays.get("preprocessor"), n)
     if not engine.names(ocelad.ensemble):
         raise ValueError(f"ensemble cannot be saved: a file holds RICE of COMID learners, not {ocelad.ensemble!r}")
-    _check_unchanged(tracker, ocelad)
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "estimator": "MetricTracker",
+    given = _check_unchanged(tracker, ocelad)
+    entries = {
         "options": words,
-        "n_features": int(tracker.n_features_in_),
-        "feature_names": [str(name) for name in tracker.feature_names_in_]
-        if hasattr(tracker, "feature_names_in_")
-        else None,
+        "n_features": n,
+        "feature_names": options.feature_names(tracker),
         "t": ocelad.t,
         "scale": vars(tracker._scale) if isinstance(tracker._scale, RunningScale) else None,
+        "threshold": number_word(tracker._threshold),
+        "given": None if given is None else given.mu,
     }
-    learned = {"state": ocelad.state, "losses": ocelad.losses, **engine.arrays(ocelad.ensemble)}
-    return header, arrays | learned
+    if given is not None:
+        arrays |= {"given": given.M}
+    arrays |= {"state": ocelad.state, "losses": ocelad.losses, **engine.arrays(ocelad.ensemble)}
+    check_tracker(entries)  # never write what would not be read
+    check(entries, arrays, ocelad)
+    return entries, arrays
 
 
-def _check_unchanged(tracker: MetricTracker, ocelad: Ocelad[Any]) -> None:
-    """A file holds one set of options: those that were read at the first comparison must still be there."""
-    anew = tracker._algorithm_2(tracker.n_features_in_)
-    scale = tracker._first_scale()
+def _check_unchanged(tracker: MetricTracker, ocelad: Ocelad[Any]) -> Metric | None:
+    """A file holds one set of options: those that were read at the first comparison must still be there. Where
+    the learners begin may be another matrix, if components_ were set, which is returned."""
+    recipe, given = tracker._recipe, None
+    anew = algorithm_2(tracker, recipe.n, None)
+    if not isinstance(recipe.origin, float) and not _from_options(recipe, anew.recipe):
+        given = Metric(recipe.origin, recipe.mu)
+        anew = algorithm_2(tracker, recipe.n, given)
+    scale = first_scale(tracker)
     if not (
-        engine.same_parts(anew.ensemble, ocelad.ensemble)
-        and (anew.weights, anew.order, tracker.loss) == (ocelad.weights, ocelad.order, tracker._loss)
+        engine.same_recipe(anew.recipe, recipe)
+        and engine.made_from(ocelad.ensemble, recipe)
+        and (anew.ocelad.weights, anew.ocelad.order, tracker.loss) == (ocelad.weights, ocelad.order, tracker._loss)
         and type(scale) is type(tracker._scale)
         and (scale == tracker._scale or isinstance(scale, RunningScale))
+        and options.same_preprocessor(tracker)
     ):
         raise ValueError("options have changed since the first comparison; set them back, or start a new tracker")
+    return given
 
 
-def rebuild(header: dict[str, Any], arrays: Arrays, limit: int) -> MetricTracker:
+def _from_options(recipe: Recipe, anew: Recipe) -> bool:
+    return recipe.mu == anew.mu and engine.same_origin(recipe, anew)
+
+
+def rebuild(entries: dict[str, Any], arrays: Arrays, limit: int) -> MetricTracker:
     """The tracker of a header and arrays, if there can be one, and it takes at most ``limit`` bytes."""
-    n, t, base = header["n_features"], header["t"], header["options"]["base"]
+    check_tracker(entries)
+    n, t, base, words = entries["n_features"], entries["t"], entries["options"]["base"], entries["options"]
     levels = active(base + t, base)
-    matrices = [name for name, word in header["options"].items() if isinstance(word, dict) and "array" in word]
-    rank = int(np.clip(arrays["ranks"], 0, n).max(initial=0)) if "ranks" in arrays and not matrices else n
-    if engine.footprint(n, levels, rank) > limit:
-        raise ValueError(f"a tracker of {n} features with {levels} levels may take more than {limit} bytes")
-
-    tracker = MetricTracker(**options.decode(header["options"], arrays))
-    ocelad = tracker._algorithm_2(n)
-    expected = [*matrices, "state", "losses", *engine.names(ocelad.ensemble)]
+    tracker = MetricTracker(**options.decode(words, arrays, limit // 2))
+    _check_size(entries, arrays, tracker, levels, limit - 2 * options.size(words, arrays))
+    learners = _begin(entries, arrays, tracker)
+    ocelad = learners.ocelad
+    own = ["given"] if entries["given"] is not None else []
+    expected = [*options.array_names(words), *own, "state", "losses", *engine.names(ocelad.ensemble)]
     if list(arrays) != expected:
         raise ValueError(f"its arrays are {', '.join(arrays) or 'none'}, expected {', '.join(expected)}")
-    check(header, arrays, ocelad.weights)
+    check(entries, arrays, ocelad)
 
     engine.restore(ocelad.ensemble, t, arrays)
     ocelad.t = t
     ocelad.lengths = np.array([float(length(level, base)) for level in range(levels)])
     ocelad.state, ocelad.losses = (np.array(arrays[name], dtype=np.float64) for name in ("state", "losses"))
-    tracker._ocelad, tracker._loss, tracker.n_features_in_ = ocelad, tracker.loss, n
-    tracker._scale = _scale(tracker, header["scale"], t)
-    if header["feature_names"] is not None:
-        tracker.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    tracker._ocelad, tracker._loss, tracker._recipe = ocelad, learners.loss, learners.recipe
+    tracker._scale = _scale(tracker, entries)
+    tracker._threshold = None if entries["threshold"] is None else float(entries["threshold"])
+    tracker._given, tracker.n_features_in_ = None, n
+    tracker.preprocessor_ = preprocessor(tracker.preprocessor)
+    if entries["feature_names"] is not None:
+        tracker.feature_names_in_ = np.array(entries["feature_names"], dtype=object)
     return tracker
 
 
-def check(header: dict[str, Any], arrays: Arrays, rule: Weights) -> None:
+def _check_size(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker, levels: int, limit: int) -> None:
+    """What the arrays claim, before anything of that size is allocated."""
+    n = entries["n_features"]
+    columns = [np.clip(arrays[name], 0, n).max(initial=0) for name in ("ranks", "counts") if name in arrays]
+    starts = (entries["given"] is not None) + isinstance(tracker.origin, np.ndarray)
+    boxes = 0 if engine.stacks(tracker) and "matrices" not in arrays else levels + 1
+    size = engine.footprint(n, levels, n if starts else int(max(columns, default=0)), starts + boxes)
+    if size > limit:
+        raise ValueError(f"a tracker of {n} features with {levels} levels may take more than {limit} bytes")
+
+
+def _begin(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker) -> Learners:
+    """The learners before their first comparison."""
+    n, mu = entries["n_features"], entries["given"]
+    validate.n_components(tracker.n_components, n)
+    options.check_preprocessor(tracker.preprocessor, n)
+    given = None
+    if mu is not None:
+        if "given" not in arrays or arrays["given"].shape != (n, n):
+            raise ValueError(f"given must be a matrix of shape ({n}, {n})")
+        given = Metric(arrays["given"], mu)
+    with np.errstate(over="ignore"):
+        learners = algorithm_2(tracker, n, given)
+    if not np.isfinite(learners.recipe.origin).all():
+        raise ValueError("the learners' origin is too large")
+    if given is not None and np.asarray(learners.recipe.origin).tobytes() != given.M.tobytes():
+        raise ValueError("given must be a symmetric matrix")
+    if given is not None and _from_options(learners.recipe, algorithm_2(tracker, n, None).recipe):
+        raise ValueError("given is the origin of the options")
+    if "matrices" in arrays and engine.stacks(tracker):
+        learners.ocelad.ensemble = learners.recipe.black_boxes()  # it had been taken apart
+    return learners
+
+
+def check(entries: dict[str, Any], arrays: Arrays, ocelad: Ocelad[Any]) -> None:
     """Whether the arrays can be those of a tracker at that time."""
-    n, t, base = header["n_features"], header["t"], header["options"]["base"]
+    t, base, rule = entries["t"], entries["options"]["base"], ocelad.weights
     lengths = [length(level, base) for level in range(active(base + t, base))]
-    engine.check(n, len(lengths), arrays)
+    engine.check(ocelad.ensemble, len(lengths), arrays)
 
     losses = arrays["losses"]
     unjudged = np.array([size == base + t for size in lengths])  # a level that has begun just now
@@ -138,8 +193,8 @@ def _check_weights(rule: Weights, state: Array, columns: dict[str, list[float]])
         raise ValueError("state gives no probabilities")
 
 
-def _scale(tracker: MetricTracker, words: Any, t: int) -> Scale:
-    fresh = tracker._first_scale()
+def _scale(tracker: MetricTracker, entries: dict[str, Any]) -> Scale:
+    words, t, fresh = entries["scale"], entries["t"], first_scale(tracker)
     if isinstance(fresh, FixedScale):
         if words is not None:
             raise ValueError("scale must be null where the unit is fixed")
@@ -147,7 +202,8 @@ def _scale(tracker: MetricTracker, words: Any, t: int) -> Scale:
     if not isinstance(words, dict) or words.keys() != {"value", "count", "first"}:
         raise ValueError("scale must have value, count and first")
     value, count, first = words["value"], words["count"], words["first"]
-    if not (type(count) is int and 0 <= count <= t and isinstance(first, list)):
+    most = t if entries["given"] is None else 2**62  # setting components_ starts the time anew, not the unit
+    if not (type(count) is int and 0 <= count <= most and isinstance(first, list)):
         raise ValueError(f"scale has count {count!r} at time {t}")
     numbers = [value, *first]
     if not all(type(number) is float and 0.0 < number < math.inf for number in numbers):

@@ -5,6 +5,7 @@ Nothing in a file is ever looked up outside this list of parts, and nothing in i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -24,6 +25,7 @@ from ..metric import (
     Unregularized,
     VonNeumann,
 )
+from ..metric.inputs import Rows, preprocessor
 from ..weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
 
 _LOSSES = (Hinge, SquaredHinge, Logistic)
@@ -56,19 +58,59 @@ def encode(options: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
     return words, arrays
 
 
-def decode(words: Mapping[str, Any], arrays: Arrays) -> dict[str, Any]:
+def describe(estimator: Any, unsaved: set[str]) -> tuple[dict[str, Any], Arrays]:
+    """An estimator's options, if they can be read back, and if nothing else is to be kept but what is named."""
+    parameters = estimator.get_params(deep=False)
+    words, arrays = encode(parameters)
+    decode(words, arrays)  # refuses here what it would refuse when read
+    stray = vars(estimator).keys() - parameters.keys() - unsaved
+    if stray:
+        raise ValueError(f"a file has no place for the tracker's {', '.join(sorted(stray))}; pickle has")
+    return words, arrays
+
+
+def array_names(words: Mapping[str, Any]) -> list[str]:
+    """The options that have an array of their own."""
+    return [name for name, word in words.items() if isinstance(word, dict) and "array" in word]
+
+
+def size(words: Mapping[str, Any], arrays: Arrays) -> int:
+    """The bytes of the options' arrays."""
+    return sum(arrays[name].nbytes for name in array_names(words) if name in arrays)
+
+
+def decode(words: Mapping[str, Any], arrays: Arrays, limit: float = math.inf) -> dict[str, Any]:
     """The options again; whether they suit a tracker is for the tracker to say."""
+    if size(words, arrays) > limit:
+        raise ValueError(f"arrays of options have more than {limit} bytes")
     options: dict[str, Any] = {}
     for name, word in words.items():
         if isinstance(word, list):
             raise ValueError(f"option {name} is a list; arrays have members of their own")
         if not isinstance(word, dict):
             options[name] = _moderate(name, word)
-        elif word == {"array": name} and name in arrays:
+        elif word == {"array": name} and name in arrays and arrays[name].dtype.kind == "f":
             options[name] = np.array(arrays[name], dtype=np.float64)
         else:
             options[name] = _part(name, dict(word))
     return options
+
+
+def feature_names(estimator: Any) -> list[str] | None:
+    return [str(name) for name in estimator.feature_names_in_] if hasattr(estimator, "feature_names_in_") else None
+
+
+def same_preprocessor(estimator: Any) -> bool:
+    """Whether the preprocessor in use is the option's."""
+    used, said = estimator.preprocessor_, preprocessor(estimator.preprocessor)
+    if isinstance(used, Rows) and isinstance(said, Rows):
+        return np.array_equal(used.points, said.points, equal_nan=True)
+    return used is said
+
+
+def check_preprocessor(given: Any, n: int) -> None:
+    if given is not None and not (isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == n):
+        raise ValueError(f"preprocessor must be None or an array of points with {n} features")
 
 
 def _word(value: Any) -> bool | int | float | str | None:

@@ -1,0 +1,232 @@
+"""What is in the file of a `SupervisedMetricTracker`: its options, the points it remembers, the state of its
+random numbers, and, under names that begin with ``learned.``, all that is in the file of the tracker behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..metric import MetricTracker, SupervisedMetricTracker, validate
+from ..metric.inputs import preprocessor
+from ..metric.partners import check
+from . import contents, options
+from .header import check_count, check_keys, check_names, check_options
+
+Arrays = options.Arrays
+
+_ENTRIES = {"options", "tracker", "n_features", "feature_names", "number", "labels", "random", "learned"}
+_UNSAVED = {"tracker_", "preprocessor_", "n_features_in_", "feature_names_in_", "_recent", "_random", "_number"}
+_SPARSE = ("points.data", "points.indices", "points.indptr")
+_INTEGERS = {np.dtype(code).name: np.dtype(code) for code in "bhilqBHIL"}
+_FLOATS = {np.dtype(code).name: np.dtype(code) for code in "efd"}
+_OTHERS = {"bool": np.dtype(bool), "str": np.dtype(str), "object": np.dtype(object)}
+_KEYS = 624  # words in the state of the random numbers, which are those of a Mersenne twister
+
+
+def describe(tracker: SupervisedMetricTracker) -> tuple[dict[str, Any], Arrays]:
+    """The header's entries and the arrays."""
+    check_is_fitted(tracker, "tracker_")
+    outer = _without_tracker(tracker)
+    words, arrays = options.describe(outer, _UNSAVED)
+    n = int(tracker.n_features_in_)
+    _check_options(tracker, arrays.get("preprocessor"), n)
+    if not options.same_preprocessor(tracker):
+        raise ValueError("preprocessor has changed since the first point; set it back, or start a new tracker")
+    template, arrays_of_template = _template(tracker.tracker)
+    learned, arrays_of_learned = _learned(tracker.tracker_)
+    points, y = tracker._recent
+    random, keys = _random(tracker._random)
+    entries = {
+        "options": words,
+        "tracker": template,
+        "n_features": n,
+        "feature_names": options.feature_names(tracker),
+        "number": tracker._number,
+        "labels": _labels(y),
+        "random": random,
+        "learned": learned,
+    }
+    arrays |= _prefixed("tracker.", arrays_of_template) | {"random": keys} | _points(points)
+    arrays |= _prefixed("learned.", arrays_of_learned)
+    _check(entries)
+    return entries, arrays
+
+
+def _check_options(tracker: SupervisedMetricTracker, points: Any, n: int) -> None:
+    check(tracker.strategy)
+    tracker._count("memory")
+    tracker._count("pairs_per_point")
+    validate.n_components(tracker.n_components, n)
+    check_random_state(tracker.random_state)
+    options.check_preprocessor(points, n)
+
+
+def _without_tracker(tracker: SupervisedMetricTracker) -> SupervisedMetricTracker:
+    """The same, but for the option that is an estimator itself."""
+    outer = SupervisedMetricTracker()
+    outer.__dict__.update(vars(tracker) | {"tracker": None})
+    return outer
+
+
+def _template(tracker: Any) -> tuple[dict[str, Any] | None, Arrays]:
+    if tracker is None:
+        return None, {}
+    if type(tracker) is not MetricTracker:
+        raise ValueError(f"tracker={tracker!r} cannot be saved: a file holds a MetricTracker")
+    words, arrays = options.encode(tracker.get_params(deep=False))
+    options.decode(words, arrays)
+    return words, arrays
+
+
+def _learned(tracker: MetricTracker) -> tuple[dict[str, Any], Arrays]:
+    """The tracker behind; its options alone, if no point has been compared yet."""
+    if tracker._given is None and "_ocelad" not in vars(tracker):
+        words, arrays = options.describe(tracker, contents.UNSAVED)
+        return {"options": words}, arrays
+    return contents.describe(tracker)
+
+
+def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def _part(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _labels(y: Any) -> dict[str, Any]:
+    kind = "str" if y.dtype.kind == "U" else y.dtype.name
+    words = {"kind": kind, "values": y.tolist()}
+    _restored_labels(words, math.inf)
+    return words
+
+
+def _restored_labels(words: Any, limit: float) -> Any:
+    check_keys(words, {"kind", "values"})
+    kind, values = words["kind"], words["values"]
+    dtype = (_INTEGERS | _FLOATS | _OTHERS).get(kind) if isinstance(kind, str) else None
+    if dtype is None or not isinstance(values, list):
+        raise ValueError(f"labels of kind {kind!r} cannot be in a file: numbers and words can")
+    expected = {"b": bool, "i": int, "u": int, "f": float}.get(dtype.kind, str)
+    if not all(type(value) is expected for value in values):
+        raise ValueError(f"labels of kind {kind} must all be of type {expected.__name__}")
+    longest = max(map(len, values), default=0) if kind == "str" else 1
+    if 4 * longest * len(values) > limit:  # as each takes as much as the longest
+        raise ValueError(f"labels take more than {limit} bytes")
+    try:
+        with np.errstate(all="ignore"):
+            y = np.array(values, dtype=dtype)
+    except (OverflowError, ValueError):
+        y = np.array([])
+    if y.tolist() != values:
+        raise ValueError(f"labels must be values of kind {kind}")
+    return y
+
+
+def _random(rng: np.random.RandomState) -> tuple[dict[str, Any], np.ndarray[Any, Any]]:
+    state: Any = rng.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        raise ValueError("random_state cannot be saved: a file holds the state of numpy's default RandomState")
+    normal = float(state["gauss"]) if state["has_gauss"] else None
+    return {"position": int(state["state"]["pos"]), "normal": normal}, state["state"]["key"].astype(np.int64)
+
+
+def _restored_random(words: Any, keys: Any) -> np.random.RandomState:
+    check_keys(words, {"position", "normal"})
+    position, normal = words["position"], words["normal"]
+    if keys.shape != (_KEYS,) or keys.dtype.kind != "i" or not ((keys >= 0) & (keys < 2**32)).all():
+        raise ValueError(f"random must be {_KEYS} integers of 32 bits")
+    if type(position) is not int or not 0 <= position <= _KEYS or not (normal is None or type(normal) is float):
+        raise ValueError("random must have a position among its numbers, and a number or null for normal")
+    rng = np.random.RandomState(0)
+    rng.set_state(
+        ("MT19937", keys.astype(np.uint32), position, int(normal is not None), 0.0 if normal is None else normal)
+    )
+    return rng
+
+
+def _points(points: Any) -> Arrays:
+    if not sparse.issparse(points):
+        return {"points": points}
+    parts = (points.data, points.indices.astype(np.int64), points.indptr.astype(np.int64))
+    return dict(zip(_SPARSE, parts, strict=True))
+
+
+def _restored_points(arrays: Arrays, m: int, n: int) -> Any:
+    """So many points, dense or CSR."""
+    if "points" in arrays:
+        points = arrays["points"]
+        if points.shape != (m, n) or points.dtype.kind != "f" or not np.isfinite(points).all():
+            raise ValueError(f"points must be finite, of shape ({m}, {n}), as many as labels")
+        return np.array(points, dtype=np.float64)
+    data, indices, indptr = (np.array(arrays[name]) for name in _SPARSE)
+    if [part.dtype.kind for part in (data, indices, indptr)] != ["f", "i", "i"] or not np.isfinite(data).all():
+        raise ValueError("points must have finite data, and integers for indices and indptr")
+    rows = indptr.shape == (m + 1,) and indptr[0] == 0 and indptr[-1] == data.size and (np.diff(indptr) >= 0).all()
+    if not rows or data.ndim != 1 or data.shape != indices.shape:
+        raise ValueError(f"points must be {m} rows of a CSR matrix, as many as labels")
+    if not ((indices >= 0) & (indices < n)).all():
+        raise ValueError(f"points has indices outside 0, ..., {n - 1}")
+    return sparse.csr_array((data, indices, indptr), shape=(m, n))
+
+
+def _check(entries: dict[str, Any]) -> None:
+    check_keys(entries, _ENTRIES)
+    check_options(entries["options"], SupervisedMetricTracker)
+    if entries["options"]["tracker"] is not None:
+        raise ValueError("the option tracker has an entry of its own")
+    if entries["tracker"] is not None:
+        check_options(entries["tracker"])
+    check_count(entries["number"], "number")
+    check_count(entries["n_features"], "n_features")
+    if entries["n_features"] == 0:
+        raise ValueError("n_features must be an integer >= 1")
+    check_names(entries["feature_names"], entries["n_features"])
+
+
+def rebuild(entries: dict[str, Any], arrays: Arrays, limit: int) -> SupervisedMetricTracker:
+    """The tracker of a header and arrays, if there can be one, and it takes at most ``limit`` bytes."""
+    _check(entries)
+    n, words, template = entries["n_features"], entries["options"], entries["tracker"]
+    y = _restored_labels(entries["labels"], limit // 2)
+    inner, outer = _part("learned.", arrays), {k: v for k, v in arrays.items() if not k.startswith("learned.")}
+    left = limit - 2 * y.nbytes - 3 * sum(array.nbytes for array in outer.values())
+    if left < 0:
+        raise ValueError(f"its points and options take more than {limit} bytes")
+    expected = [
+        *options.array_names(words),
+        *(f"tracker.{k}" for k in options.array_names(template or {})),
+        "random",
+    ]
+    if list(outer) not in ([*expected, "points"], [*expected, *_SPARSE]):
+        raise ValueError(f"its arrays are {', '.join(outer)}, expected {', '.join(expected)} and points")
+    tracker = SupervisedMetricTracker(**options.decode(words, outer))
+    _check_options(tracker, tracker.preprocessor, n)
+    if template is not None:
+        tracker.tracker = MetricTracker(**options.decode(template, _part("tracker.", outer)))
+    tracker.preprocessor_ = preprocessor(tracker.preprocessor)
+    tracker._random, tracker._number = _restored_random(entries["random"], outer["random"]), entries["number"]
+    tracker._recent, tracker.n_features_in_ = (_restored_points(outer, len(y), n), y), n
+    if entries["feature_names"] is not None:
+        tracker.feature_names_in_ = np.array(entries["feature_names"], dtype=object)
+    tracker.tracker_ = _restored_tracker(entries["learned"], inner, n, left)
+    return tracker
+
+
+def _restored_tracker(entries: Any, arrays: Arrays, n: int, limit: int) -> MetricTracker:
+    if isinstance(entries, dict) and entries.keys() == {"options"}:
+        words = entries["options"]
+        check_options(words)
+        if list(arrays) != options.array_names(words):
+            raise ValueError("a tracker that has learned nothing has no arrays but those of its options")
+        return MetricTracker(**options.decode(words, arrays, limit // 2))
+    tracker = contents.rebuild(entries, arrays, limit)
+    if tracker.n_features_in_ != n:
+        raise ValueError(f"learned has {tracker.n_features_in_} features, points have {n}")
+    return tracker

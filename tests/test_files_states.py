@@ -1,0 +1,278 @@
+"""Files of trackers in every state that one can come to: each continues as the tracker that was never saved."""
+
+import copy
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import ocelad
+from forge import with_array, with_header
+from ocelad import (
+    FileError,
+    History,
+    LogDet,
+    MetricTracker,
+    NuclearNorm,
+    OceladWeights,
+    Rice,
+    SaolWeights,
+    SquaredFrobenius,
+)
+from ocelad.metric import stack
+from ocelad.metric.kernels import codes
+from streams import comparisons
+
+N, STEPS, CUT = 9, 90, 37
+PAIRS, Y = comparisons(seed=3, steps=STEPS, n=N)
+SPARSE = np.where(np.abs(PAIRS) > 0.3, PAIRS, 0.0)
+MATRIX = np.diag(np.arange(float(N)))
+
+
+@pytest.fixture(name="path")
+def fixture_path(tmp_path):
+    return tmp_path / "tracker.ocelad"
+
+
+@pytest.fixture(name="deferred", params=[1, 10**6], ids=["dictionary", "columns"])
+def fixture_deferred(request, monkeypatch):
+    monkeypatch.setattr(stack, "_DEFERRED", request.param)
+    return request.param == 1
+
+
+def file_of(tracker, path):
+    ocelad.save(tracker, path)
+    return path.read_bytes()
+
+
+def through_file(tracker, path):
+    written = file_of(tracker, path)
+    again = ocelad.load(path)
+    assert file_of(again, path) == written
+    return again
+
+
+def dense(tracker, part):
+    return tracker.partial_fit(PAIRS[part], Y[part])
+
+
+def rows(tracker, part):
+    return tracker.partial_fit([sparse.csr_array(SPARSE[part, side]) for side in (0, 1)], Y[part])
+
+
+def weighted(tracker, part):
+    return tracker.partial_fit(PAIRS[part], Y[part], sample_weight=np.linspace(0, 2, STEPS)[part])
+
+
+def triplets(tracker, part):
+    return tracker.partial_fit_triplets(np.concatenate([PAIRS, PAIRS[::-1, :1]], axis=1)[part])
+
+
+def by_number(tracker, part):
+    return tracker.partial_fit(np.arange(2 * STEPS).reshape(STEPS, 2)[part], Y[part])
+
+
+def set_out(tracker, part):
+    """From components that are set on the way."""
+    if part.start == 0:
+        dense(tracker, slice(0, 20))
+        tracker.components_ = np.sqrt(MATRIX)
+        part = slice(20, part.stop)
+    return dense(tracker, part)
+
+
+OPTIONS = {
+    "defaults": {},
+    "paper": {"weights": OceladWeights(), "base": 1, "scale": None},
+    "verbs": {"weights": SaolWeights(), "start": "continue", "order": "after"},
+    "capped": {"max_rank": 2, "regularizer": NuclearNorm(0.001)},
+    "capped-matrix": {"max_rank": 2, "origin": MATRIX, "start": "continue"},
+    "capped-list": {"max_rank": 2, "regularizer": SquaredFrobenius(0.05), "step": 0.5},
+    "identity": {"origin": 0.5, "regularizer": NuclearNorm(0.001)},
+    "short": {"n_components": 2},
+}
+
+
+@pytest.mark.parametrize("learn", [dense, rows, weighted, triplets, set_out])
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_every_state_continues_bit_for_bit(options, learn, deferred, path):  # noqa: ARG001
+    whole = learn(MetricTracker(**options), slice(0, CUT))
+    again = through_file(whole, path)
+    assert again.get_mahalanobis_matrix().tobytes() == whole.get_mahalanobis_matrix().tobytes()
+    assert again.discarded_.tobytes() == whole.discarded_.tobytes()
+    for tracker in (whole, again):
+        learn(tracker, slice(CUT, STEPS))
+    assert file_of(again, path) == file_of(whole, path)
+
+
+def test_a_stack_knows_its_latest_losses(deferred, path):  # noqa: ARG001
+    again = through_file(dense(MetricTracker(), slice(0, CUT)), path)
+    assert again._ocelad.ensemble.losses_now[:3].tolist() == again.levels_["loss"].tolist()
+
+
+def test_a_level_that_has_just_left_a_large_origin_is_kept(deferred, path):  # noqa: ARG001
+    """Its rank is the origin's until its first step, whatever max_rank says."""
+    whole = dense(MetricTracker(max_rank=2, origin=MATRIX, base=8), slice(0, 32))
+    again = through_file(whole, path)
+    assert np.load(path)["ranks"].tolist()[0] == N - 1
+    for tracker in (whole, again):
+        dense(tracker, slice(32, STEPS))
+    assert file_of(again, path) == file_of(whole, path)
+
+
+def test_an_ensemble_that_is_not_that_of_the_options_is_refused(path):
+    tracker = dense(MetricTracker(ensemble=lambda spawn: Rice(spawn, base=3)), slice(0, CUT))
+    with pytest.raises(ValueError, match="options have changed since the first comparison"):
+        ocelad.save(tracker.set_params(ensemble=None), path)
+
+
+def test_every_moment_of_a_dictionary_is_kept(path, monkeypatch):
+    """Entering as it comes, entering orthogonally, compressed, shrunk, re-opened."""
+    monkeypatch.setattr(stack, "_DEFERRED", 1)
+    whole, again = (MetricTracker(base=2, regularizer=NuclearNorm(0.1)) for _ in range(2))
+    for t in range(STEPS):
+        dense(whole, slice(t, t + 1))
+        again = through_file(dense(again, slice(t, t + 1)), path)
+        assert file_of(again, path) == file_of(whole, path), t
+
+
+def test_a_dictionary_may_have_any_number_of_columns_too_many(path, monkeypatch):
+    """A learner that loses many directions at once keeps their columns until it learns again."""
+    monkeypatch.setattr(stack, "_DEFERRED", 1)
+    n, quiet = 2 * codes.SURPLUS, 600
+    u = np.concatenate([np.eye(n)[:100], np.zeros((quiet, n)), np.eye(n)])
+    pairs, y = np.stack([u, 0 * u], axis=1), np.where(u.any(axis=1), -1, 1)
+    tracker = MetricTracker(base=1024, regularizer=NuclearNorm(0.002), scale=None)
+    tracker.partial_fit(pairs[: 100 + quiet], y[: 100 + quiet])
+    ensemble = tracker._ocelad.ensemble
+    rank, count, _ = ensemble.meta[codes.RANK :, ensemble.meta[codes.ORDER, 0]]
+    assert count - rank > codes.SURPLUS
+    again = through_file(tracker, path)
+    for each in (tracker, again):
+        each.partial_fit(pairs[100 + quiet :], y[100 + quiet :])
+    assert file_of(again, path) == file_of(tracker, path)
+
+
+@pytest.mark.parametrize("value", [0.7, 0.0, -1.0, np.inf, -np.inf, np.nan])
+def test_the_threshold_is_kept(value, path):
+    tracker = dense(MetricTracker(), slice(0, CUT)).set_threshold(value)
+    again = through_file(tracker, path)
+    assert np.array_equal(again.threshold_, value, equal_nan=True)
+    assert again.predict(PAIRS).tolist() == tracker.predict(PAIRS).tolist()
+    assert dense(again, slice(CUT, STEPS)).threshold_ == dense(tracker, slice(CUT, STEPS)).threshold_
+
+
+def test_fit_is_kept(path):
+    tracker = MetricTracker().fit(PAIRS, Y)
+    assert through_file(tracker, path).threshold_ == tracker.threshold_
+
+
+def test_a_preprocessor_is_kept_if_it_is_an_array(path):
+    points = PAIRS.reshape(-1, N).astype(np.float32)
+    tracker = by_number(MetricTracker(preprocessor=points), slice(0, CUT))
+    again = through_file(tracker, path)
+    for each in (tracker, again):
+        by_number(each, slice(CUT, STEPS))
+    assert file_of(again, path) == file_of(tracker, path)
+    assert again.pair_distance([[0, 5]]) == tracker.pair_distance([[0, 5]])
+    for changed in (points + 1, None):
+        with pytest.raises(ValueError, match="options have changed since the first comparison"):
+            ocelad.save(copy.deepcopy(tracker).set_params(preprocessor=changed), path)
+    for other in (points.__getitem__, sparse.csr_array(points)):
+        with pytest.raises(ValueError, match=r"(?s)preprocessor=.* cannot be saved"):
+            ocelad.save(by_number(MetricTracker(preprocessor=other), slice(0, CUT)), path)
+
+
+def test_where_set_components_start_is_kept(path):
+    tracker = set_out(MetricTracker(), slice(0, CUT))
+    again = through_file(tracker, path)
+    assert np.array_equal(again._recipe.origin, tracker._recipe.origin)
+    assert again._recipe.mu == tracker._recipe.mu > 1.0
+    assert again.origin == 0.0
+    tracker.components_ = np.eye(N)
+    with pytest.raises(ValueError, match="learned nothing since its components_ were set"):
+        ocelad.save(tracker, path)
+
+
+def test_a_history_is_not_saved(path):
+    tracker, watched = MetricTracker(), MetricTracker()
+    History(watched)
+    assert file_of(dense(watched, slice(0, CUT)), path) == file_of(dense(tracker, slice(0, CUT)), path)
+    assert ocelad.load(path)._history is None
+
+
+def test_many_features_take_no_matrix(path):
+    """Nothing of n x n is formed: 800 MB here."""
+    n, rng = 10_000, np.random.default_rng(0)
+    where = [(np.repeat(np.arange(12), 20), rng.integers(n, size=240)) for _ in range(2)]
+    sides = [sparse.csr_array((rng.normal(size=240), at), shape=(12, n)) for at in where]
+    tracker = MetricTracker().partial_fit(sides, [1, -1] * 6)
+    ocelad.save(tracker, path)
+    assert path.stat().st_size < 20e6
+    assert ocelad.load(path, limit=2 * 10**8)._ocelad.t == 12
+
+
+def test_divergences_keep_the_matrix_they_were_given(path):
+    tracker = dense(MetricTracker(divergence=LogDet(), origin=1.0, step=1.0), slice(0, 20))
+    tracker.components_ = np.diag(np.arange(1.0, N + 1))
+    dense(tracker, slice(20, CUT))
+    again = through_file(tracker, path)
+    for each in (tracker, again):
+        dense(each, slice(CUT, STEPS))
+    assert file_of(again, path) == file_of(tracker, path)
+
+
+# Forgeries
+
+FORGERIES = {
+    "few-columns": ("counts", lambda a: a * 0, "counts has entries below those of ranks"),
+    "many-columns": ("counts", lambda a: a * 0 + 2**62, "counts has entries .* above 9"),
+    "longer": ("dictionary", lambda a: 1.01 * a, "not orthonormal"),
+    "huge": ("dictionary", lambda a: 1e300 * a, "not orthonormal"),
+    "turned": ("factors", lambda a: a[::-1], "not orthonormal"),
+    "large": ("factors", lambda a: 1e300 * a, "not orthonormal"),
+    "fewer": ("factors", lambda a: a[1:], "factors must be float64 of shape"),
+    "nowhere": ("features", lambda a: a + N, "must be different ones of 0, ..., 8"),
+    "twice": ("features", lambda a: a * 0, "must be different ones of 0, ..., 8"),
+    "too-many": ("touched", lambda a: a + 1, "touched has entries outside 0, ..., 9"),
+    "debt": ("debt", lambda a: a - 1e9, "debt has entries below 0"),
+    "discarded": ("discarded", lambda a: a - 1.0, "discarded has entries below 0"),
+    "above-max-rank": ("ranks", lambda a: a * 0 + 3, "ranks has entries outside 0, ..., 2"),
+    "skew": ("given", lambda a: a + np.triu(a + 1.0, 1), "components_ must be .* symmetric"),
+    "small": ("given", lambda a: a[1:], "given must be a matrix of shape"),
+    "signed-zero": (
+        "given",
+        lambda a: np.where(np.tri(N) * (a == 0), -0.0, a),
+        "given must be a symmetric matrix",
+    ),
+    "whole-numbers": ("preprocessor", lambda a: a.astype(np.int64), "preprocessor names no known part"),
+    "points": ("preprocessor", lambda a: a[:, 1:], "array of points with 9 features"),
+}
+
+
+@pytest.fixture(name="everything")
+def fixture_everything(path, monkeypatch):
+    monkeypatch.setattr(stack, "_DEFERRED", 1)
+    tracker = MetricTracker(max_rank=2, preprocessor=PAIRS[:, 0])
+    dense(tracker, slice(0, 20)).components_ = np.eye(2, N)
+    ocelad.save(dense(tracker, slice(20, CUT)), path)
+    return path
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forged_arrays_are_refused(name, everything):
+    array, forge, words = FORGERIES[name]
+    ocelad.load(everything)
+    everything.write_bytes(with_array(everything, array, forge(np.load(everything)[array])))
+    with pytest.raises(FileError, match=words):
+        ocelad.load(everything)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [("given", 0.5), ("given", True), ("given", None), ("threshold", "1"), ("threshold", 1), ("n_components", 10)],
+)
+def test_forged_entries_are_refused(entry, value, everything):
+    everything.write_bytes(with_header(everything, **{entry: value}))
+    with pytest.raises(FileError, match=f"{entry}"):
+        ocelad.load(everything)
