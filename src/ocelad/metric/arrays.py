@@ -60,7 +60,7 @@ def footprint(n: int, levels: int, columns: int, matrices: int) -> int:
     a level at most, and so many matrices of n x n."""
     deferred = n >= stack._DEFERRED
     slots, room = levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
-    tall = room + codes.SURPLUS + 7 if deferred else room
+    tall = 2 * room + codes.SPARE + 4 if deferred else room
     scratch = (room + codes.WIDTH) * (tall + 9) + 4 * tall * tall + 32 * (n + tall + slots + codes.WIDTH + 8)
     factors = slots * (room * tall + 2 * (n + 4) if deferred else 0) + 2 * slots * (room + 16) + 2 * codes.LANES
     return 8 * (slots * (n + 4) * tall + factors + scratch + 10 * matrices * n * n)
@@ -209,7 +209,7 @@ def _refill(own: StackedRice, t: int, learned: Arrays) -> None:
     ranks, counts = learned["ranks"], learned.get("counts", learned["ranks"])
     levels = len(ranks)
     # a learner that has shrunk may have more columns than its rank and the surplus
-    own._reserve(levels, max(int(ranks.max()), int(counts.max()) - codes.SURPLUS))
+    own._reserve(levels, max(int(ranks.max()), (int(counts.max()) - codes.SPARE + 1) // 2))
     own.E[1:], own.F[1:], own.features[1:] = 0.0, 0.0, 0  # level j goes to slot j + 1; slot 0 is the origin's
     places = slice(1, levels + 1)
     own.meta[codes.CLOCK, :2] = t, levels

@@ -114,7 +114,8 @@ def difference(x: Any, z: Any, name: str) -> Any:
         u = x - z
     values = u.data if sparse.issparse(u) else u
     if not np.isfinite(values).all():
-        row = int(np.argwhere(~np.isfinite(np.abs(u).sum(axis=1)).ravel())[0, -1])
+        wild = ~np.isfinite(values)
+        row = int(u.tocoo().row[wild].min() if sparse.issparse(u) else np.argwhere(wild)[0, 0])
         raise ValueError(f"{name} must have finite differences, but those of {name[:-1]} {row} overflow")
     return u
 

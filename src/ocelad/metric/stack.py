@@ -90,7 +90,7 @@ class StackedRice:
     def _allocate(self, slots: int, room: int) -> None:
         """Arrays for so many learners of so many columns each, all empty."""
         n = _in_fives(self.n)
-        height = _in_fives(_in_fours(room + codes.SURPLUS)) if self.deferred else 0
+        height = _in_fives(2 * room + codes.SPARE) if self.deferred else 0
         tall, long = max(room, height), max(n, room, height, slots, codes.WIDTH) + 8
         self.E = np.zeros((slots, n, tall))
         self.F = np.zeros((slots, height, room if self.deferred else 0))
@@ -171,9 +171,8 @@ class StackedRice:
             self.features[1] = self.features[0]
             self.meta[codes.RANK :, 1], self.meta[codes.CLOCK, 1] = self.meta[codes.RANK :, 0], 1
         else:
-            while not _kernels().open_levels(count, self.where):
+            while not _kernels().open_levels(count, t, self.where):
                 self._make_room(t)
-            self.meta[codes.CLOCK, 0] = t
         return Opening(t, tuple(range(count)), tuple(float(length(level, self.base)) for level in range(count)))
 
     def losses(self, loss: PairLoss) -> Array:

@@ -14,22 +14,6 @@ from ...learner import Array, Integers
 from ..losses import TIE
 from . import combine
 from .codes import (
-    AT_E,
-    AT_F,
-    AT_FEATURES,
-    AT_G,
-    AT_INDEX,
-    AT_LANE,
-    AT_LOSSES,
-    AT_META,
-    AT_OPTIONS,
-    AT_OUT,
-    AT_S,
-    AT_SCALARS,
-    AT_STATE,
-    AT_V,
-    AT_VEC,
-    AT_Z,
     BASE,
     CAPPED,
     CHANCE,
@@ -39,82 +23,37 @@ from .codes import (
     DIFFERENCE,
     DISCARDED,
     EVERY,
-    FIELDS,
     FIXED_SHARE,
     GOES_ON,
-    HEIGHT,
     HINGE,
-    INDICES,
-    LANES,
-    LIST,
-    LONG,
     LOSS,
     MAX_RANK,
-    META,
     MU,
     NONZERO,
-    OPTIONS,
     ORDER,
-    PANELS,
     RANK,
     RATE,
     RESET,
     RESIDUAL,
-    ROOM,
-    ROWS,
     RULE,
-    SCALARS,
     SECOND,
     SHARE,
     SIGMA,
-    SLOTS,
+    SPARE,
     SQUARED_HINGE,
     STEP,
     STRENGTH,
-    SURPLUS,
     THRESHOLD_STEP,
     TOUCHED,
-    VECTORS,
-    WIDTH,
     N,
 )
-from .dictionary import clear, compress, touch, widen
-from .factored import distance, extend, project, rank_one, shrink, tidy, truncate
-from .jit import array_at, floats_at, integers_at, kernel
+from .dictionary import compress, touch, widen
+from .factored import distance, extend, project, rank_one, shrink, truncate
+from .jit import kernel
+from .layout import Scratch, Stack, arrays
+from .levels import opening, room_for, shift, watch
 
 TIDY = 1024  # steps between two looks at the columns
-
-Stack = tuple[Array, Array, Array, Array, Integers, Array, Array, Array, Integers]
-Scratch = tuple[Array, Array, Array, Array, Array, Array, Integers]
-
-
-@kernel
-def arrays(where: Integers) -> tuple[Stack, Scratch]:
-    """The arrays of a stack, by their addresses."""
-    slots, rows, room, height = where[SLOTS], where[ROWS], where[ROOM], where[HEIGHT]
-    panels, long = where[PANELS], where[LONG]
-    tall = max(room, height)
-    stack = (
-        array_at(floats_at(where[AT_E]), (slots, rows, tall)),
-        array_at(floats_at(where[AT_F]), (slots, height, room if height > 0 else 0)),
-        array_at(floats_at(where[AT_S]), (slots, room)),
-        array_at(floats_at(where[AT_SCALARS]), (slots, SCALARS)),
-        array_at(integers_at(where[AT_META]), (META, slots)),
-        array_at(floats_at(where[AT_LOSSES]), (slots,)),
-        array_at(floats_at(where[AT_STATE]), (slots, FIELDS)),
-        array_at(floats_at(where[AT_OPTIONS]), (OPTIONS,)),
-        array_at(integers_at(where[AT_FEATURES]), (slots, 2, rows if height > 0 else 0)),
-    )
-    scratch = (
-        array_at(floats_at(where[AT_VEC]), (VECTORS, long)),
-        array_at(floats_at(where[AT_Z]), (slots, room + 8)),
-        array_at(floats_at(where[AT_G]), (height + 8,)),
-        array_at(floats_at(where[AT_LANE]), (LANES,)),
-        array_at(floats_at(where[AT_V]), (panels, tall + 4, WIDTH)),
-        array_at(floats_at(where[AT_OUT]), (panels, 5 * WIDTH)),
-        array_at(integers_at(where[AT_INDEX]), (INDICES, long)),
-    )
-    return stack, scratch
 
 
 @kernel
@@ -187,7 +126,7 @@ def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scr
             before = r
             if r < n and deferred:
                 touched = meta[TOUCHED, slot]
-                if m - r >= SURPLUS or m == n or scalars[slot, DEBT] > float(r) * m * touched:
+                if m >= 2 * r + SPARE or m == n or scalars[slot, DEBT] > float(r) * m * touched:
                     compress(E[slot], m, Q, r, features[slot], touched, V, out, index)
                     m, scalars[slot, DEBT] = r, 0.0
                 if touched < n:
@@ -207,91 +146,6 @@ def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scr
             scalars[slot, DISCARDED] += discarded
         meta[RANK, slot], meta[COUNT, slot], scalars[slot, SIGMA] = r, m, sigma
         scalars[slot, MU] = max(1.0, scalars[slot, MU] - options[THRESHOLD_STEP] * step * y * slope)
-
-
-@kernel
-def opening(clock: int, base: int) -> int:
-    """How many levels start a new interval at this time."""
-    if clock % base != 0:
-        return 0
-    periods, count = clock // base, 1
-    while periods % 2 == 0:
-        periods //= 2
-        count += 1
-    return count
-
-
-@kernel
-def _copy(stack: Stack, source: int, target: int) -> None:
-    E, F, S, scalars, meta, features = stack[0], stack[1], stack[2], stack[3], stack[4], stack[8]
-    rank, width = meta[RANK, source], meta[COUNT, source]
-    if F.shape[1] > 0:
-        clear(E[target], meta[COUNT, target], features[target], meta[TOUCHED, target])
-        rows, touched = features[source, LIST], meta[TOUCHED, source]
-        meta[TOUCHED, target] = touch(features[target], 0, rows, touched)
-        for k in range(touched):
-            for i in range(width):
-                E[target, rows[k], i] = E[source, rows[k], i]
-        for i in range(width):
-            for j in range(rank):
-                F[target, i, j] = F[source, i, j]
-    else:
-        for e in range(E.shape[1]):
-            for i in range(rank):
-                E[target, e, i] = E[source, e, i]
-    for j in range(rank):
-        S[target, j] = S[source, j]
-    for j in range(SCALARS):
-        scalars[target, j] = scalars[source, j]
-    meta[RANK, target], meta[COUNT, target] = rank, width
-
-
-@kernel
-def shift(stack: Stack, count: int, goes_on: bool) -> None:
-    """Levels 0, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself."""
-    meta = stack[4]
-    levels = meta[CLOCK, 1]
-    if count > 0 and levels > 0:
-        stack[3][meta[ORDER, 0], DISCARDED] = 0.0
-    if count == 0 or (goes_on and count == 1 and levels > 0):
-        return
-    free = meta[ORDER, count - 1]  # for a level that is new, a slot not in use yet
-    for j in range(count - 1, 0, -1):
-        meta[ORDER, j] = meta[ORDER, j - 1]
-    meta[ORDER, 0] = free
-    meta[CLOCK, 1] = max(levels, count)
-    _copy(stack, meta[ORDER, 1] if goes_on and levels > 0 else 0, free)
-    for j in range(count):
-        stack[3][meta[ORDER, j], DISCARDED] = 0.0
-
-
-@kernel
-def watch(stack: Stack, scratch: Scratch) -> None:
-    """Keep the columns of all learners orthonormal."""
-    E, F, scalars, meta, features = stack[0], stack[1], stack[3], stack[4], stack[8]
-    V, out, index = scratch[4], scratch[5], scratch[6]
-    for j in range(meta[CLOCK, 1]):
-        slot = meta[ORDER, j]
-        r, touched = meta[RANK, slot], meta[TOUCHED, slot]
-        if F.shape[1] > 0 and r > 0:
-            compress(E[slot], meta[COUNT, slot], F[slot], r, features[slot], touched, V, out, index)
-            meta[COUNT, slot], scalars[slot, DEBT] = r, 0.0
-            tidy(E[slot], features[slot, LIST], touched, r, V, out, index)
-        elif r > 0:
-            tidy(E[slot], index[EVERY], E.shape[1], r, V, out, index)
-
-
-@kernel
-def room_for(count: int, stack: Stack) -> bool:
-    """Whether one more step, after which ``count`` levels open, fits into the arrays."""
-    S, meta, options = stack[2], stack[4], stack[7]
-    levels = meta[CLOCK, 1]
-    if max(levels, count) + 1 > S.shape[0]:  # and the origin's slot
-        return False
-    most = 0
-    for j in range(levels):
-        most = max(most, meta[RANK, meta[ORDER, j]])
-    return min(most + 1, int(options[N])) <= S.shape[1]
 
 
 # What Python calls
@@ -350,12 +204,15 @@ def run(values: Array, start: Integers, feature: Integers, y: Array, where: Inte
 
 
 @kernel
-def open_levels(count: int, where: Integers) -> bool:
-    """Open levels 0, ..., count - 1 if there is room for them."""
-    stack, _ = arrays(where)
+def open_levels(count: int, t: int, where: Integers) -> bool:
+    """Open levels 0, ..., count - 1 at time t, if there is room for them."""
+    stack, scratch = arrays(where)
     if not room_for(count, stack):
         return False
     shift(stack, count, stack[7][GOES_ON] > 0.0)
+    stack[4][CLOCK, 0] = t
+    if t % TIDY == 0:
+        watch(stack, scratch)
     return True
 
 

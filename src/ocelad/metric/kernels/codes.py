@@ -40,5 +40,5 @@ WIDTH = 128
 STRIDE = WIDTH + 8  # no two rows of lanes a multiple of 4096 bytes apart, which caches would confuse
 LANES = 10 * STRIDE
 
-# columns that a dictionary may have beyond the rank of its learner
-SURPLUS = 64
+# a dictionary may have twice as many columns as its learner, and so many more
+SPARE = 16

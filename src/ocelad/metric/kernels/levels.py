@@ -1,0 +1,106 @@
+"""Levels and slots: re-opening moves entries of an order, not matrices; and every learner is looked after."""
+
+from __future__ import annotations
+
+from .codes import (
+    CLOCK,
+    COUNT,
+    DEBT,
+    DISCARDED,
+    EVERY,
+    LIST,
+    ORDER,
+    RANK,
+    SCALARS,
+    TOUCHED,
+    N,
+)
+from .dictionary import clear, compress, touch
+from .factored import tidy
+from .jit import kernel
+from .layout import Scratch, Stack
+
+
+@kernel
+def opening(clock: int, base: int) -> int:
+    """How many levels start a new interval at this time."""
+    if clock % base != 0:
+        return 0
+    periods, count = clock // base, 1
+    while periods % 2 == 0:
+        periods //= 2
+        count += 1
+    return count
+
+
+@kernel
+def _copy(stack: Stack, source: int, target: int) -> None:
+    E, F, S, scalars, meta, features = stack[0], stack[1], stack[2], stack[3], stack[4], stack[8]
+    rank, width = meta[RANK, source], meta[COUNT, source]
+    if F.shape[1] > 0:
+        clear(E[target], meta[COUNT, target], features[target], meta[TOUCHED, target])
+        rows, touched = features[source, LIST], meta[TOUCHED, source]
+        meta[TOUCHED, target] = touch(features[target], 0, rows, touched)
+        for k in range(touched):
+            for i in range(width):
+                E[target, rows[k], i] = E[source, rows[k], i]
+        for i in range(width):
+            for j in range(rank):
+                F[target, i, j] = F[source, i, j]
+    else:
+        for e in range(E.shape[1]):
+            for i in range(rank):
+                E[target, e, i] = E[source, e, i]
+    for j in range(rank):
+        S[target, j] = S[source, j]
+    for j in range(SCALARS):
+        scalars[target, j] = scalars[source, j]
+    meta[RANK, target], meta[COUNT, target] = rank, width
+
+
+@kernel
+def shift(stack: Stack, count: int, goes_on: bool) -> None:
+    """Levels 0, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself."""
+    meta = stack[4]
+    levels = meta[CLOCK, 1]
+    if count > 0 and levels > 0:
+        stack[3][meta[ORDER, 0], DISCARDED] = 0.0
+    if count == 0 or (goes_on and count == 1 and levels > 0):
+        return
+    free = meta[ORDER, count - 1]  # for a level that is new, a slot not in use yet
+    for j in range(count - 1, 0, -1):
+        meta[ORDER, j] = meta[ORDER, j - 1]
+    meta[ORDER, 0] = free
+    meta[CLOCK, 1] = max(levels, count)
+    _copy(stack, meta[ORDER, 1] if goes_on and levels > 0 else 0, free)
+    for j in range(count):
+        stack[3][meta[ORDER, j], DISCARDED] = 0.0
+
+
+@kernel
+def watch(stack: Stack, scratch: Scratch) -> None:
+    """Keep the columns of all learners orthonormal."""
+    E, F, scalars, meta, features = stack[0], stack[1], stack[3], stack[4], stack[8]
+    V, out, index = scratch[4], scratch[5], scratch[6]
+    for j in range(meta[CLOCK, 1]):
+        slot = meta[ORDER, j]
+        r, touched = meta[RANK, slot], meta[TOUCHED, slot]
+        if F.shape[1] > 0 and r > 0:
+            compress(E[slot], meta[COUNT, slot], F[slot], r, features[slot], touched, V, out, index)
+            meta[COUNT, slot], scalars[slot, DEBT] = r, 0.0
+            tidy(E[slot], features[slot, LIST], touched, r, V, out, index)
+        elif r > 0:
+            tidy(E[slot], index[EVERY], E.shape[1], r, V, out, index)
+
+
+@kernel
+def room_for(count: int, stack: Stack) -> bool:
+    """Whether one more step, after which ``count`` levels open, fits into the arrays."""
+    S, meta, options = stack[2], stack[4], stack[7]
+    levels = meta[CLOCK, 1]
+    if max(levels, count) + 1 > S.shape[0]:  # and the origin's slot
+        return False
+    most = 0
+    for j in range(levels):
+        most = max(most, meta[RANK, meta[ORDER, j]])
+    return min(most + 1, int(options[N])) <= S.shape[1]
