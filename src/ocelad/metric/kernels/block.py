@@ -53,6 +53,7 @@ from .jit import kernel
 from .layout import Scratch, Stack, arrays
 from .levels import opening, room_for, shift, watch
 
+READING = 4  # what it costs to read a number of a dictionary, in multiplications
 TIDY = 1024  # steps between two looks at the columns
 
 
@@ -122,18 +123,20 @@ def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scr
         step = effective_step(options[STEP] / np.sqrt(span), slope, losses[j], square, options)
         tau = step * options[STRENGTH]
         active = slope != 0.0 and square > 0.0 and step > 0.0
+        if deferred:
+            touched = meta[TOUCHED, slot]
+            scalars[slot, DEBT] += float(m - r) * (READING * count + (r * r if active else 0))
+            if m > r and (m >= 2 * r + SPARE or m == n or scalars[slot, DEBT] > float(r) * m * touched):
+                compress(E[slot], m, Q, r, features[slot], touched, V, out, index)
+                m, height, scalars[slot, DEBT] = r, r, 0.0
         if active:
             before = r
             if r < n and deferred:
                 touched = meta[TOUCHED, slot]
-                if m >= 2 * r + SPARE or m == n or scalars[slot, DEBT] > float(r) * m * touched:
-                    compress(E[slot], m, Q, r, features[slot], touched, V, out, index)
-                    m, scalars[slot, DEBT] = r, 0.0
                 if touched < n:
                     touched = touch(features[slot], touched, rows, count)
                     meta[TOUCHED, slot] = touched
                 r, m = widen(E[slot], m, Q, r, u, square, rows, count, z, features[slot], touched, vec, index)
-                scalars[slot, DEBT] += float(m - r) * (count + r * r)
                 height = m
             elif r < n:
                 r = extend(Q, n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])
