@@ -261,7 +261,8 @@ def test_works_where_nothing_can_be_kept_on_disk(tmp_path):
         "    return real(*args, **options)\n"
         "numba.njit = refuse\n"
         "from ocelad.metric.kernels.secular import roots\n"
-        "v = np.ones((4, 9)); roots(v[0], v[1], 2.0, 1, v[2], v[3], np.zeros(2000), np.zeros(128, dtype=np.int64))\n"
+        "v = np.ones((4, 9)); lane, index = np.zeros(2000), np.zeros(128, dtype=np.int64)\n"
+        "roots(v[0], v[1], 2.0, 1, v[2], v[3], lane, index)\n"
         "print(v[2, 0] + v[3, 0])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
