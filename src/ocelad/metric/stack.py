@@ -110,7 +110,7 @@ class StackedRice:
             np.zeros((slots, room + 8)),
             np.zeros(height + 8),
             np.zeros(codes.LANES),
-            np.zeros((panels, tall + 4, codes.WIDTH)),
+            np.zeros((panels, tall + 4, min(codes.WIDTH, room))),
             np.zeros((panels, 5 * codes.WIDTH)),
             index,
         )
@@ -143,7 +143,7 @@ class StackedRice:
         """Room for so many levels, and one more column than so many in each, keeping what there is."""
         E, F, S, scalars, meta, losses, state, _, features = self.arrays[: codes.AT_VEC]
         slots, room = S.shape
-        more_slots = levels + 4 if levels + 1 > slots else slots
+        more_slots = levels + 2 if levels + 1 > slots else slots
         more_room = room
         if min(rank + 1, self.n) > room:
             more_room = min(_in_fours(self.n), max(_in_fours(rank + 1), min(2 * room, _in_fours(self.most + 1))))

@@ -150,7 +150,7 @@ def rotate(
     for i in range(k, (k + 3) // 4 * 4):
         source[i] = source[0]
         for c in range(panels):
-            for j in range(WIDTH):
+            for j in range(V.shape[2]):
                 V[c, i, j] = 0.0
     ordered = True
     for j in range(kept):

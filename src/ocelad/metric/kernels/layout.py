@@ -63,7 +63,7 @@ def arrays(where: Integers) -> tuple[Stack, Scratch]:
         array_at(floats_at(where[AT_Z]), (slots, room + 8)),
         array_at(floats_at(where[AT_G]), (height + 8,)),
         array_at(floats_at(where[AT_LANE]), (LANES,)),
-        array_at(floats_at(where[AT_V]), (panels, tall + 4, WIDTH)),
+        array_at(floats_at(where[AT_V]), (panels, tall + 4, min(WIDTH, room))),
         array_at(floats_at(where[AT_OUT]), (panels, 5 * WIDTH)),
         array_at(integers_at(where[AT_INDEX]), (INDICES, long)),
     )
