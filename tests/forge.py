@@ -1,12 +1,44 @@
-"""Files that nobody should trust: real ones, changed, with the checksum mended as a careful forger would."""
+"""Files for tests: honest ones, and ones with the checksum mended as a careful forger would."""
 
 import io
 import json
+import tracemalloc
 import zipfile
 
 import numpy as np
 
+import ocelad
 from ocelad.state import container
+
+
+def file_of(tracker, path):
+    ocelad.save(tracker, path)
+    return path.read_bytes()
+
+
+def through_file(tracker, path):
+    written = file_of(tracker, path)
+    again = ocelad.load(path)
+    assert file_of(again, path) == written
+    return again
+
+
+def assert_memory_within_the_limit(path):
+    """The smallest limit under which a file is read is more than what reading it takes."""
+    low, high = 0, 2**32
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            ocelad.load(path, limit=middle)
+            high = middle
+        except ocelad.FileError:
+            low = middle
+    tracemalloc.start()
+    ocelad.load(path, limit=high)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= high + 2**18
+    assert high < 60 * max(peak, 2**18)  # the bound is not idle
 
 
 def sealed(members):

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import ocelad
+from forge import file_of
 from ocelad import (
     L1,
     AdaNormalHedge,
@@ -80,22 +81,6 @@ CUTS = (1, 2, 3, 4, 7, 8, 9, 12, 15, 16, 17, 20, 28, 36, 56, 60, 64, 71)  # 4 an
 @pytest.fixture(params=SETTINGS, name="tracker")
 def fixture_tracker(request):
     return clone(SETTINGS[request.param])
-
-
-@pytest.fixture(name="path")
-def fixture_path(tmp_path):
-    return tmp_path / "tracker.ocelad"
-
-
-@pytest.fixture(name="saved")
-def fixture_saved(path):
-    ocelad.save(MetricTracker(base=4).partial_fit(PAIRS[:40], Y[:40]), path)
-    return path
-
-
-def file_of(tracker, path):
-    ocelad.save(tracker, path)
-    return path.read_bytes()
 
 
 def through_file(tracker, path):

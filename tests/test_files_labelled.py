@@ -1,7 +1,6 @@
 """Files of labelled points: what is remembered, what is drawn, and the tracker behind come back as they were."""
 
 import json
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,29 +8,20 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import ocelad
-from forge import members_of, sealed, with_array, with_header
+from forge import (
+    assert_memory_within_the_limit,
+    file_of,
+    members_of,
+    sealed,
+    through_file,
+    with_array,
+    with_header,
+)
 from ocelad import FileError, Hinge, MetricTracker, SupervisedMetricTracker
 from streams import comparisons
 
 N = 9
 PAIRS, Y = comparisons(seed=3, steps=90, n=N)
-
-
-@pytest.fixture(name="path")
-def fixture_path(tmp_path):
-    return tmp_path / "tracker.ocelad"
-
-
-def file_of(tracker, path):
-    ocelad.save(tracker, path)
-    return path.read_bytes()
-
-
-def through_file(tracker, path):
-    written = file_of(tracker, path)
-    again = ocelad.load(path)
-    assert file_of(again, path) == written
-    return again
 
 
 X = PAIRS[:, 0]
@@ -173,22 +163,8 @@ def test_a_tracker_of_other_features_is_refused(path):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_memory_stays_within_the_limit(form, path):
-    """The smallest limit under which a file is read is more than what reading it takes."""
     points = np.random.default_rng(0).normal(size=(1000, 30))
     names = np.where(points[:, 0] > 0, "yes" * 40, "no")
     tracker = SupervisedMetricTracker(memory=1000, strategy="consecutive", preprocessor=points)
     ocelad.save(tracker.partial_fit(form(points), names), path)
-    low, high = 0, 2**32
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            ocelad.load(path, limit=middle)
-            high = middle
-        except FileError:
-            low = middle
-    tracemalloc.start()
-    ocelad.load(path, limit=high)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak <= high + 2**18
-    assert high < 60 * max(peak, 2**18)  # the bound is not idle
+    assert_memory_within_the_limit(path)

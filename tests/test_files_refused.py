@@ -3,14 +3,22 @@
 import os
 import re
 import struct
-import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 
 import ocelad
-from forge import members_of, npy, resealed, sealed, with_array, with_header, zipped
+from forge import (
+    assert_memory_within_the_limit,
+    members_of,
+    npy,
+    resealed,
+    sealed,
+    with_array,
+    with_header,
+    zipped,
+)
 from ocelad import (
     AdaNormalHedge,
     CoinBetting,
@@ -27,17 +35,6 @@ from streams import comparisons
 N = 4
 PAIRS, Y = comparisons(seed=0, steps=72, n=N)
 ENGINES = {"stack": NuclearNorm(0.02), "list": SquaredFrobenius(0.05)}
-
-
-@pytest.fixture(name="path")
-def fixture_path(tmp_path):
-    return tmp_path / "tracker.ocelad"
-
-
-@pytest.fixture(name="saved")
-def fixture_saved(path):
-    ocelad.save(MetricTracker(base=4).partial_fit(PAIRS[:40], Y[:40]), path)
-    return path
 
 
 FORGERIES = {
@@ -244,22 +241,8 @@ def test_limit(saved):
 @pytest.mark.parametrize("n", [1, 30, 100])
 @pytest.mark.parametrize("many", [1, 10**6], ids=["dictionary", "columns"])
 def test_memory_stays_within_the_limit(path, regularizer, origin, n, many, monkeypatch):
-    """The smallest limit under which a file is read is more than what reading it takes."""
     monkeypatch.setattr(stack, "_DEFERRED", many)
     pairs, y = comparisons(seed=1, steps=40, n=n)
     origin = np.diag(np.arange(1.0, n + 1)) if origin == "matrix" else origin
     ocelad.save(MetricTracker(regularizer=regularizer, step=0.5, origin=origin).partial_fit(pairs, y), path)
-    low, high = 0, 2**32
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            ocelad.load(path, limit=middle)
-            high = middle
-        except FileError:
-            low = middle
-    tracemalloc.start()
-    ocelad.load(path, limit=high)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak <= high + 2**18
-    assert high < 60 * max(peak, 2**18)  # the bound is not idle
+    assert_memory_within_the_limit(path)

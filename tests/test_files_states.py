@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import ocelad
-from forge import with_array, with_header
+from forge import file_of, through_file, with_array, with_header
 from ocelad import (
     FileError,
     History,
@@ -29,27 +29,10 @@ SPARSE = np.where(np.abs(PAIRS) > 0.3, PAIRS, 0.0)
 MATRIX = np.diag(np.arange(float(N)))
 
 
-@pytest.fixture(name="path")
-def fixture_path(tmp_path):
-    return tmp_path / "tracker.ocelad"
-
-
 @pytest.fixture(name="deferred", params=[1, 10**6], ids=["dictionary", "columns"])
 def fixture_deferred(request, monkeypatch):
     monkeypatch.setattr(stack, "_DEFERRED", request.param)
     return request.param == 1
-
-
-def file_of(tracker, path):
-    ocelad.save(tracker, path)
-    return path.read_bytes()
-
-
-def through_file(tracker, path):
-    written = file_of(tracker, path)
-    again = ocelad.load(path)
-    assert file_of(again, path) == written
-    return again
 
 
 def dense(tracker, part):

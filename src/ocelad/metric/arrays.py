@@ -16,14 +16,12 @@ from ..intervals import length
 from ..learner import Array
 from . import stack
 from .comid import Comid, ComidOnIntervals, Recipe
-from .divergences import Frobenius
 from .estimate import Metric
 from .kernels import codes
-from .regularizers import NuclearNorm, Unregularized
 from .stack import StackedRice
 
 if TYPE_CHECKING:
-    from .tracker import MetricTracker
+    pass
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -47,12 +45,6 @@ def names(ensemble: object) -> tuple[str, ...]:
     if type(ensemble) is StackedRice:
         return DEFERRED if ensemble.deferred else FACTORED
     return DENSE if _listed(ensemble) else ()
-
-
-def stacks(tracker: MetricTracker) -> bool:
-    """Whether a tracker's options give a stack, so that no matrix of n x n is formed."""
-    stackable = type(tracker.regularizer) in (NuclearNorm, Unregularized)
-    return stackable and type(tracker.divergence) is Frobenius
 
 
 def footprint(n: int, levels: int, columns: int, matrices: int) -> int:

@@ -5,6 +5,7 @@ d(x, z) = |L (x - z)|,    M = L'L,    the rows of L ordered by how much they mat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +17,12 @@ from . import validate
 from .quadratic import Dense, Parts
 
 
+@dataclass(frozen=True, eq=False)
 class Mahalanobis:
     """A metric that no longer changes, and a function of two points.
 
-    ``M`` belongs to differences measured in ``unit``, so that features of any size can be handled; ``rank``, if
-    given, keeps only so many of its directions; ``mu`` is the threshold on squared distances, where there is one.
+    Its matrix is that of differences measured in ``unit``, so that features of any size can be handled; ``rank``,
+    if given, keeps only so many of its directions; ``mu`` is the threshold on squared distances, where there is one.
 
     >>> metric = Mahalanobis(np.diag([4.0, 9.0]))
     >>> metric([1, 0], [0, 0]), metric([0, 1], [0, 0], squared=True)
@@ -30,11 +32,14 @@ class Mahalanobis:
            [2., 0.]])
     """
 
-    def __init__(
-        self, M: Array | Dense | Parts, unit: float = 1.0, rank: int | None = None, mu: float | None = None
-    ) -> None:
-        self._form = M if isinstance(M, (Dense, Parts)) else Dense(M)
-        self.unit, self.rank, self.mu = unit, rank, mu
+    form: Any  # a matrix, or one that is not multiplied out
+    unit: float = 1.0
+    rank: int | None = None
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.form, (Dense, Parts)):
+            object.__setattr__(self, "form", Dense(self.form))
 
     @classmethod
     def embedding(cls, components: Any, rank: int | None = None, mu: float | None = None) -> Mahalanobis:
@@ -49,12 +54,12 @@ class Mahalanobis:
     @property
     def n(self) -> int:
         """How many features there are."""
-        return self._form.n
+        return self.form.n
 
     @property
     def M(self) -> Array:
         """The matrix for differences in units of length."""
-        return self._form.M
+        return self.form.M
 
     def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
         """The distance of two points."""
@@ -65,7 +70,7 @@ class Mahalanobis:
     @cached_property
     def _factor(self) -> Array:
         """L in units of length."""
-        return self._form.factor()[: self.rank]
+        return self.form.factor(self.rank)
 
     @property
     def components(self) -> Array:
@@ -87,7 +92,7 @@ class Mahalanobis:
         size = abs(u).max(axis=1).toarray().ravel() if sparse.issparse(u) else np.abs(u).max(axis=1, initial=0.0)
         down = 1.0 / np.where(size > 0, size, 1.0)  # squares of huge and tiny differences must not overflow
         u = sparse.diags_array(down).tocsr() @ u if sparse.issparse(u) else u * down[:, None]
-        squares = self._form.squares(u) if self.rank is None else np.square(u @ self._factor.T).sum(axis=1)
+        squares = self.form.squares(u) if self.rank is None else np.square(u @ self._factor.T).sum(axis=1)
         with np.errstate(over="ignore"):  # farther than any number: infinitely far
             return size / self.unit * np.sqrt(np.maximum(squares, 0.0))
 

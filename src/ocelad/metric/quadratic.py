@@ -35,10 +35,10 @@ class Dense:
         rows = [(u.indices[a:b], u.data[a:b]) for a, b in zip(u.indptr[:-1], u.indptr[1:], strict=True)]
         return np.array([x @ self.M[np.ix_(at, at)] @ x for at, x in rows])
 
-    def factor(self) -> Array:
-        """L with M = L'L, of shape (n, n), rows ordered by how much they matter."""
+    def factor(self, rank: int | None = None) -> Array:
+        """L with M = L'L, its rows ordered by how much they matter: n of them, or only the first few."""
         s, V = np.linalg.eigh(self.M)
-        return _signed((V * np.sqrt(np.maximum(s, 0.0))).T[::-1])
+        return _signed((V * np.sqrt(np.maximum(s, 0.0))).T[::-1][:rank])
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +65,13 @@ class Parts:
         own = np.asarray(u.multiply(u).sum(axis=1)).ravel() if sparse.issparse(u) else np.square(u).sum(axis=1)
         return inside + self.sigma * own
 
-    def factor(self) -> Array:
+    def factor(self, rank: int | None = None) -> Array:
         if self.sigma > 0.0:
-            return Dense(self.M).factor()
+            return Dense(self.M).factor(rank)
         U, s, _ = np.linalg.svd(self.columns * np.sqrt(self.extra), full_matrices=False)
-        L = np.zeros((self.n, self.n))
-        L[: len(s)] = (U * s).T
+        rows = (U * s).T[:rank]
+        L = np.zeros((self.n if rank is None else rank, self.n))
+        L[: len(rows)] = rows
         return _signed(L)
 
 

@@ -17,12 +17,12 @@ from ..learner import Array, Ensemble, Integers, Opening
 from ..ocelad import Ocelad
 from ..weights import FixedShare, OceladWeights
 from .comid import Recipe
-from .divergences import Frobenius
+from .divergences import Divergence, Frobenius
 from .estimate import Metric
 from .kernels import codes
 from .losses import Hinge, Logistic, MarginLoss, PairLoss, SquaredHinge
 from .quadratic import Dense, Parts
-from .regularizers import NuclearNorm, Unregularized
+from .regularizers import NuclearNorm, Regularizer, Unregularized
 
 _LOSSES: dict[type, int] = {Hinge: codes.HINGE, SquaredHinge: codes.SQUARED_HINGE, Logistic: codes.LOGISTIC}
 _BLOCK = 4096  # comparisons per compiled call: Ctrl-C is heard in between
@@ -39,11 +39,16 @@ def _in_fives(count: int) -> int:
     return -(-count // 5) * 5
 
 
+def has_kernels(loss: MarginLoss, regularizer: Regularizer, divergence: Divergence) -> bool:
+    """Whether learners of these parts can be stacked."""
+    spectral = type(regularizer) in (NuclearNorm, Unregularized)
+    return type(loss) in _LOSSES and spectral and type(divergence) is Frobenius
+
+
 def rice(recipe: Recipe, loss: MarginLoss) -> Ensemble[Metric]:
     """RICE of COMID learners: a stack where there are kernels for these parts, a list of black boxes elsewhere."""
-    regularizer, divergence = recipe.descent.regularizer, recipe.descent.divergence
-    compiled = type(loss) in _LOSSES and type(regularizer) in (NuclearNorm, Unregularized)
-    return StackedRice(recipe, loss) if compiled and type(divergence) is Frobenius else recipe.black_boxes()
+    stacks = has_kernels(loss, recipe.descent.regularizer, recipe.descent.divergence)
+    return StackedRice(recipe, loss) if stacks else recipe.black_boxes()
 
 
 class StackedRice:

@@ -21,6 +21,7 @@ from ..metric.estimate import Metric
 from ..metric.inputs import preprocessor
 from ..metric.learning import Learners
 from ..metric.scale import FIRST, FixedScale, RunningScale, Scale
+from ..metric.stack import StackedRice, has_kernels
 from ..metric.tracker import LEARNED
 from ..ocelad import Ocelad
 from ..weights import FixedShare
@@ -120,7 +121,8 @@ def _check_size(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker,
     n = entries["n_features"]
     columns = [np.clip(arrays[name], 0, n).max(initial=0) for name in ("ranks", "counts") if name in arrays]
     starts = (entries["given"] is not None) + isinstance(tracker.origin, np.ndarray)
-    boxes = 0 if engine.stacks(tracker) and "matrices" not in arrays else levels + 1
+    stacks = has_kernels(tracker.loss, tracker.regularizer, tracker.divergence)
+    boxes = 0 if stacks and "matrices" not in arrays else levels + 1
     size = engine.footprint(n, levels, n if starts else int(max(columns, default=0)), starts + boxes)
     if size > limit:
         raise ValueError(f"a tracker of {n} features with {levels} levels may take more than {limit} bytes")
@@ -144,7 +146,7 @@ def _begin(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker) -> L
         raise ValueError("given must be a symmetric matrix")
     if given is not None and _from_options(learners.recipe, algorithm_2(tracker, n, None).recipe):
         raise ValueError("given is the origin of the options")
-    if "matrices" in arrays and engine.stacks(tracker):
+    if "matrices" in arrays and isinstance(learners.ocelad.ensemble, StackedRice):
         learners.ocelad.ensemble = learners.recipe.black_boxes()  # it had been taken apart
     return learners
 

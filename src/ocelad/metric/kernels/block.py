@@ -123,8 +123,8 @@ def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scr
         step = effective_step(options[STEP] / np.sqrt(span), slope, losses[j], square, options)
         tau = step * options[STRENGTH]
         active = slope != 0.0 and square > 0.0 and step > 0.0
+        touched = meta[TOUCHED, slot]
         if deferred:
-            touched = meta[TOUCHED, slot]
             scalars[slot, DEBT] += float(m - r) * (READING * count + (r * r if active else 0))
             if m > r and (m >= 2 * r + SPARE or m == n or scalars[slot, DEBT] > float(r) * m * touched):
                 compress(E[slot], m, Q, r, features[slot], touched, V, out, index)
@@ -132,7 +132,6 @@ def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scr
         if active:
             before = r
             if r < n and deferred:
-                touched = meta[TOUCHED, slot]
                 if touched < n:
                     touched = touch(features[slot], touched, rows, count)
                     meta[TOUCHED, slot] = touched

@@ -63,16 +63,14 @@ def shift(stack: Stack, count: int, goes_on: bool) -> None:
     """Levels 0, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself."""
     meta = stack[4]
     levels = meta[CLOCK, 1]
-    if count > 0 and levels > 0:
-        stack[3][meta[ORDER, 0], DISCARDED] = 0.0
-    if count == 0 or (goes_on and count == 1 and levels > 0):
-        return
-    free = meta[ORDER, count - 1]  # for a level that is new, a slot not in use yet
-    for j in range(count - 1, 0, -1):
-        meta[ORDER, j] = meta[ORDER, j - 1]
-    meta[ORDER, 0] = free
-    meta[CLOCK, 1] = max(levels, count)
-    _copy(stack, meta[ORDER, 1] if goes_on and levels > 0 else 0, free)
+    continues = goes_on and levels > 0
+    if count > (1 if continues else 0):
+        free = meta[ORDER, count - 1]  # for a level that is new, a slot not in use yet
+        for j in range(count - 1, 0, -1):
+            meta[ORDER, j] = meta[ORDER, j - 1]
+        meta[ORDER, 0] = free
+        meta[CLOCK, 1] = max(levels, count)
+        _copy(stack, meta[ORDER, 1] if continues else 0, free)
     for j in range(count):
         stack[3][meta[ORDER, j], DISCARDED] = 0.0
 

@@ -1,0 +1,18 @@
+"""Where tests of files put them."""
+
+import pytest
+
+import ocelad
+from streams import comparisons
+
+
+@pytest.fixture(name="path")
+def fixture_path(tmp_path):
+    return tmp_path / "tracker.ocelad"
+
+
+@pytest.fixture(name="saved")
+def fixture_saved(path):
+    pairs, y = comparisons(seed=0, steps=72, n=4)
+    ocelad.save(ocelad.MetricTracker(base=4).partial_fit(pairs[:40], y[:40]), path)
+    return path
