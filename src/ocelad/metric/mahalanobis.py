@@ -22,7 +22,7 @@ class Mahalanobis:
     """A metric that no longer changes, and a function of two points.
 
     Its matrix is that of differences measured in ``unit``, so that features of any size can be handled; ``rank``,
-    if given, keeps only so many of its directions; ``mu`` is the threshold on squared distances, where there is one.
+    if given, keeps only so many of its directions; ``mu``, if given, is the threshold on squared distances.
 
     >>> metric = Mahalanobis(np.diag([4.0, 9.0]))
     >>> metric([1, 0], [0, 0]), metric([0, 1], [0, 0], squared=True)
