@@ -1,7 +1,4 @@
-"""Figures of a tracker, of its history, and of the paper's experiment. ``pip install "ocelad[plots]"``.
-
-Each function draws into the axes it is given, or into a new figure, and returns the axes.
-"""
+"""Figures of a tracker and of its history."""
 
 from __future__ import annotations
 
@@ -12,33 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .data import Segment
-from .history import History
-from .learner import Array
-from .metric import MetricTracker
-from .studies import Record
+from ..history import History
+from ..metric import MetricTracker
+from .style import COLOURS, MARKERS, axes_or_new, legend_beside, stack_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7F7F7F", "#E69F00", "#56B4E9")
-"""Okabe and Ito's, told apart with any colour vision."""
-
-MARKERS = "osD^vPX"
-
-
-def pyplot() -> Any:
-    """matplotlib.pyplot, or a word on how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('figures need matplotlib: pip install "ocelad[plots]"') from error
-    return plt
-
-
-def _axes(axes: Axes | None, size: tuple[float, float]) -> Any:
-    return pyplot().subplots(figsize=size, layout="constrained")[1] if axes is None else axes
 
 
 def _tracker(source: MetricTracker | History) -> MetricTracker:
@@ -68,8 +44,8 @@ def time_scales(source: MetricTracker | History, axes: Axes | None = None) -> Ax
 
     Lines mark what an alarm has reported: solid for a jump, dotted for a drift.
     """
-    history, axes = _history(source), _axes(axes, (8, 3))
-    _stack_weights(axes, history.records["t"], history.weights, history.lengths)
+    history, axes = _history(source), axes_or_new(axes, (8, 3))
+    stack_weights(axes, history.records["t"], history.weights, history.lengths)
     return _over_time(axes, history, "Which memory is in charge")
 
 
@@ -80,7 +56,7 @@ def relevance(
 
     The ``top`` features by their mean share have a line each; the others together are a grey area.
     """
-    history, axes = _history(source), _axes(axes, (8, 3))
+    history, axes = _history(source), axes_or_new(axes, (8, 3))
     if isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= len(COLOURS):
         raise ValueError(f"top must be an integer from 1 to {len(COLOURS)}, got {top!r}")
     labels, shares, t = _names(names, history.tracker), history.relevance, history.records["t"]
@@ -94,13 +70,13 @@ def relevance(
     for colour, feature in zip(palette, shown, strict=False):
         axes.plot(t, shares[:, feature], color=colour, lw=1.8, label=labels[feature])
     axes.set(ylabel="share of the metric", ylim=(0, None))
-    _legend_beside(axes, None)
+    legend_beside(axes, None)
     return _over_time(axes, history, "Which features matter")
 
 
 def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, axes: Axes | None = None) -> Axes:
     """Points in the first two dimensions of the metric, coloured by label; a bar shows the threshold's length."""
-    tracker, axes = _tracker(source), _axes(axes, (5, 4.2))
+    tracker, axes = _tracker(source), axes_or_new(axes, (5, 4.2))
     Z, classes = tracker.transform(X), np.asarray(labels)
     if classes.shape != Z.shape[:1]:
         raise ValueError(f"labels must be of shape ({len(Z)},), one per point, got shape {classes.shape}")
@@ -113,7 +89,7 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
         title="Points as the metric sees them", xlabel="first dimension", ylabel="second dimension", aspect="equal"
     )
     axes.set_anchor("C")
-    _legend_beside(axes, "label")
+    legend_beside(axes, "label")
     radius = float(np.sqrt(tracker.mu_))
     low, high = flat.min(axis=0), flat.max(axis=0)
     y = low[1] - 0.1 * max(high[1] - low[1], radius)
@@ -126,7 +102,7 @@ def heat_map(
     source: MetricTracker | History, names: Sequence[str] | None = None, axes: Axes | None = None
 ) -> Axes:
     """The Mahalanobis matrix: orange entries make differences count together, purple ones against each other."""
-    tracker, axes = _tracker(source), _axes(axes, (5, 4.2))
+    tracker, axes = _tracker(source), axes_or_new(axes, (5, 4.2))
     M = tracker.get_mahalanobis_matrix()
     labels, limit = _names(names, tracker), float(np.abs(M).max()) or 1.0
     image = axes.imshow(M, cmap="PuOr_r", vmin=-limit, vmax=limit, interpolation="nearest")
@@ -162,94 +138,3 @@ def _over_time(axes: Any, history: History, title: str) -> Axes:
             bbox={"facecolor": "white", "alpha": 0.7, "lw": 0, "pad": 1},
         )
     return axes
-
-
-def _legend_beside(axes: Any, title: str | None) -> None:
-    """Beside the axes, the last on top as in a stack."""
-    handles, labels = axes.get_legend_handles_labels()
-    axes.legend(
-        handles[::-1] if title == "memory" else handles,
-        labels[::-1] if title == "memory" else labels,
-        title=title,
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        fontsize=8,
-        title_fontsize=8,
-        frameon=False,
-        labelspacing=0.3,
-        markerscale=2.0 if title == "label" else 1.0,
-    )
-
-
-def _stack_weights(axes: Any, t: ArrayLike, weights: Array, lengths: Array) -> None:
-    colours = pyplot().get_cmap("viridis")(np.linspace(0.05, 0.97, len(lengths)))
-    names = ["endless" if np.isinf(length) else f"{length:g}" for length in lengths]
-    axes.stackplot(t, np.nan_to_num(weights.T), colors=colours, labels=names)
-    axes.set(ylabel="weight of time-scale", ylim=(0, 1))
-    _legend_beside(axes, "memory")
-
-
-# The paper's experiment
-
-
-def tracking(records: list[Record], levels: list[tuple[int, Any]], segments: tuple[Segment, ...]) -> Figure:
-    """Error and NMI over time for every method, the changes marked, and the weight of each time-scale below."""
-    figure, (top, middle, bottom) = pyplot().subplots(
-        3, 1, figsize=(9, 8), sharex=True, height_ratios=(3, 3, 2.2), layout="constrained"
-    )
-    trials = len({record.trial for record in records})
-    for colour, method in zip(cycle(COLOURS), dict.fromkeys(record.method for record in records), strict=False):
-        own = [record for record in records if record.method == method]
-        times = sorted({record.t for record in own})
-        error = [np.mean([record.knn_error for record in own if record.t == t]) for t in times]
-        nmi = [
-            np.mean([record.nmi if trials == 1 else record.nmi > 0.8 for record in own if record.t == t])
-            for t in times
-        ]
-        style = {"color": colour, "label": method, "lw": 2.2 if method == "ocelad" else 1.3}
-        top.plot(times, error, **style)
-        middle.plot(times, nmi, **style)
-    top.set(ylabel="5-NN error", ylim=(0, None))
-    middle.set(ylabel="NMI of k-means" if trials == 1 else "P(NMI > 0.8)", ylim=(0, 1.02))
-    top.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.22), frameon=False, fontsize=9)
-    _study_levels(bottom, levels)
-    if trials > 1:
-        bottom.set_ylabel("weight of time-scale\n(first trial)")
-    bottom.set_xlabel("comparisons seen")
-    _mark_segments((top, middle, bottom), segments)
-    figure.suptitle(
-        "Tracking a similarity function that drifts and jumps"
-        + (f" (mean of {trials} trials)" if trials > 1 else "")
-    )
-    return figure
-
-
-def _study_levels(axes: Axes, levels: list[tuple[int, Any]]) -> None:
-    levels = [(t, rows) for t, rows in levels if rows is not None]
-    if not levels:
-        return
-    longest = max((rows for _, rows in levels), key=len)["length"]  # levels are only ever added
-    weights = np.zeros((len(levels), len(longest)))
-    for line, (_, rows) in zip(weights, levels, strict=True):
-        line[: len(rows)] = rows["weight"]
-    _stack_weights(axes, [t for t, _ in levels], weights, longest)
-
-
-def _mark_segments(panels: tuple[Axes, ...], segments: tuple[Segment, ...]) -> None:
-    names = {0.0: "static", 0.02: "slow drift", 0.05: "moderate drift", 0.15: "fast drift"}
-    start = 0
-    for number, segment in enumerate(segments):
-        jump = number > 0 and segments[number - 1].clustering != segment.clustering
-        for axes in panels if number else ():
-            axes.axvline(start, color="black", lw=1.4 if jump else 0.7, ls="-" if jump else ":", zorder=0.5)
-        words = f"{segment.clustering}, {names.get(segment.drift, f'drift {segment.drift:g}')}"
-        panels[0].annotate(
-            words,
-            (start + segment.steps / 2, 0.97),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            va="top",
-            fontsize=9,
-        )
-        start += segment.steps
-    panels[0].set_xlim(0, start)

@@ -1,29 +1,18 @@
-"""The ``ocelad`` command. It needs ``pip install "ocelad[cli,plots]"``."""
+"""``ocelad demo``: the main job at a glance."""
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 
-try:
-    import click
-    from threadpoolctl import threadpool_limits
-    from tqdm import tqdm
-except ImportError:
-    sys.exit('The ocelad command needs a few small packages: pip install "ocelad[cli,plots]"')
+import click
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
 
-from . import CoinBetting, FixedShare, MetricTracker, data, plots
-from .studies import EVERY, Record, Summary, Trial, summary
+from .. import data, plots
+from ..studies import EVERY, Record, Summary, Trial, summary
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="ocelad")
-def main() -> None:
-    """Track a similarity function while it changes."""
-
-
-@main.command()
+@click.command()
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the first trial.")
 @click.option("--trials", default=1, show_default=True, type=click.IntRange(min=1), help="How many trials.")
 @click.option(
@@ -59,19 +48,6 @@ def demo(seed: int, trials: int, out: Path) -> None:
     click.echo(f"figure: {out / 'tracking.png'}\ntable:  {out / 'table.csv'}")
 
 
-@main.command()
-def warmup() -> None:
-    """Compile the kernels ahead of time.
-
-    They are compiled on first use and kept on disk; this does it now, say while an image is built.
-    """
-    start = time.perf_counter()
-    pairs, y = [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [0.0, 0.0]]], [1, -1]
-    for weights in (FixedShare(), CoinBetting()):  # all in one call, and step by step
-        MetricTracker(weights=weights).partial_fit(pairs, y)
-    click.echo(f"The kernels are ready ({time.perf_counter() - start:.1f} s).")
-
-
 def _run(trial: Trial, name: str) -> None:
     """Run a trial, and say how it goes."""
     with threadpool_limits(1), tqdm(trial, unit=" comparisons", desc=name, mininterval=0.5) as bar:
@@ -98,7 +74,3 @@ def _table(lines: list[Summary], segments: list[str]) -> str:
     return "\n".join(
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows
     )
-
-
-if __name__ == "__main__":
-    main()

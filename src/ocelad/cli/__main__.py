@@ -1,0 +1,5 @@
+"""``python -m ocelad.cli``."""
+
+from . import main
+
+main()

@@ -1,0 +1,10 @@
+"""Figures. ``pip install "ocelad[plots]"``.
+
+Each function draws into the axes it is given, or into a new figure, and returns the axes.
+"""
+
+from .study import tracking
+from .style import COLOURS, MARKERS, pyplot
+from .tracker import embedding, heat_map, relevance, time_scales
+
+__all__ = ["COLOURS", "MARKERS", "embedding", "heat_map", "pyplot", "relevance", "time_scales", "tracking"]

@@ -1,0 +1,56 @@
+"""What all figures share: colours, axes, legends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..learner import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7F7F7F", "#E69F00", "#56B4E9")
+"""Okabe and Ito's, told apart with any colour vision."""
+
+MARKERS = "osD^vPX"
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, or a word on how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('figures need matplotlib: pip install "ocelad[plots]"') from error
+    return plt
+
+
+def axes_or_new(axes: Axes | None, size: tuple[float, float]) -> Any:
+    return pyplot().subplots(figsize=size, layout="constrained")[1] if axes is None else axes
+
+
+def legend_beside(axes: Any, title: str | None) -> None:
+    """Beside the axes, the last on top as in a stack."""
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(
+        handles[::-1] if title == "memory" else handles,
+        labels[::-1] if title == "memory" else labels,
+        title=title,
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        fontsize=8,
+        title_fontsize=8,
+        frameon=False,
+        labelspacing=0.3,
+        markerscale=2.0 if title == "label" else 1.0,
+    )
+
+
+def stack_weights(axes: Any, t: ArrayLike, weights: Array, lengths: Array) -> None:
+    colours = pyplot().get_cmap("viridis")(np.linspace(0.05, 0.97, len(lengths)))
+    names = ["endless" if np.isinf(length) else f"{length:g}" for length in lengths]
+    axes.stackplot(t, np.nan_to_num(weights.T), colors=colours, labels=names)
+    axes.set(ylabel="weight of time-scale", ylim=(0, 1))
+    legend_beside(axes, "memory")
