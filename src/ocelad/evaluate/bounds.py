@@ -5,14 +5,11 @@ A learner on its own interval I, with step / sqrt|I| (Corollary 1), and OCELAD o
     learner     R(I) <= (static + moving * gamma(I)) sqrt|I|                          so C = max(static, moving)
     paper 1     R(I) <= 8 C (1 + gamma(I)) sqrt|I| + 40 log(1 + s) sqrt|I|
     paper 2     R(I) <= 4 / (sqrt 2 - 1) C (1 + gamma(I)) sqrt|I| + 40 log(1 + s) sqrt|I|
-    corrected   R(I) <= (K static + moving * gamma(I)) sqrt|I|
-                        + spread * (K (1 + log 2s) sqrt|I| + (6 - 2 sqrt 2) log 2s) + penalty(I),  K = 2 / (sqrt 2 - 1).
+    corrected   R(I) <= (K static + moving * gamma(I)) sqrt|I| + penalty(I)
+                        + spread * (K (1 + log 2s) sqrt|I| + (6 - 2 sqrt 2) log 2s),        K = 2 / (sqrt 2 - 1).
 
-For the corrected one: the pieces of I (Lemma 5) rise to a length a and fall from a length b, a + b <= |I|, so that
-their roots add up to at most sqrt 2 / (sqrt 2 - 1) (sqrt a + sqrt b) <= K sqrt|I|; gamma is shared among the pieces;
-Lemma 2 on a piece is rate |I| + log(number opened) / rate, where fewer than 2s intervals have been opened, and only
-pieces of length 1 and 2, two of each at most, have a rate below 1/sqrt|I|. ``spread`` is max_I |r_t(I)|, which
-must be the same in all steps (or 0): without that no such bound is true. docs/regret.md has the derivation.
+``spread`` is max_I |r_t(I)|, which must be the same in all steps (or 0): without that no such bound is true.
+docs/regret.md has the derivation.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Ball:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Metrics {M, mu} with eigenvalues from 0 to ``largest`` and 1 <= mu <= ``threshold``, penalty strength * trace M.
+    """Metrics {M, mu}, eigenvalues from 0 to ``largest``, 1 <= mu <= ``threshold``, penalty strength * trace M.
 
     >>> Metrics(2, largest=4.0, threshold=3.0).diameter  # 4 I is far from 0, and 3 from 1
     6.0

@@ -1,6 +1,7 @@
 """How fast regret grows with the length of the interval.
 
-    exponent = slope of the least-squares line through (log length, log A(length)),  A(length) = max_{|I|=length} R(I),
+    exponent = slope of the least-squares line through (log length, log A(length)),
+    A(length) = max_{|I| = length} R(I),
 
 over lengths that are equally spaced on the logarithmic scale, as far as rounding lets them. A theorem with
 sqrt|I| promises at most 1/2, up to logarithms and variation; a learner that never adapts has 1.
@@ -55,7 +56,8 @@ def growth_exponent(lengths: ArrayLike, regrets: ArrayLike) -> Growth:
     size, regret = np.asarray(lengths, dtype=np.float64), np.asarray(regrets, dtype=np.float64)
     if size.ndim != 1 or size.shape != regret.shape or not (size > 0).all() or len(np.unique(size)) < len(size):
         raise ValueError(
-            f"lengths and regrets must be of one shape (k,), lengths positive and distinct, got {size} and {regret}"
+            "lengths and regrets must be of one shape (k,), lengths positive and distinct, "
+            f"got {size} and {regret}"
         )
     kept = regret > 0
     count, omitted = int(kept.sum()), int((~kept).sum())

@@ -98,7 +98,8 @@ class Regret:
         a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
         if a.ndim != 1 or not len(a) or b.ndim != 2 or not len(b) or b.shape[1] != len(a):
             raise ValueError(
-                f"ours and theirs must hold a loss for each of the same T >= 1 steps, got shapes {a.shape}, {b.shape}"
+                "ours and theirs must hold a loss for each of the same T >= 1 steps, "
+                f"got shapes {a.shape} and {b.shape}"
             )
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             raise ValueError("ours and theirs must be finite losses")
@@ -128,7 +129,7 @@ class Regret:
             yield size, first, self.on(first, first + size - 1)
 
     def strongly_adaptive(self, lengths: ArrayLike | None = None) -> Array:
-        """The largest regret on any interval of each length (all lengths by default), in memory that grows as T."""
+        """The largest regret on any interval of each length, by default of all lengths; memory grows as T."""
         wanted = range(1, len(self) + 1) if lengths is None else np.asarray(lengths).tolist()
         return np.array([self.of_length(length).max() for length in wanted])
 
