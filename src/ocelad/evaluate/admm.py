@@ -12,6 +12,9 @@ from ..learner import Array
 CHECK = 10
 """So many iterations between looks at the gap."""
 
+RELAX = 1.7
+"""Over-relaxation, the usual remedy against zigzagging."""
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:

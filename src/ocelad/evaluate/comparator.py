@@ -14,12 +14,9 @@ import numpy as np
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from ..learner import Array
-from .admm import CHECK, Balance, Bracket, Solution, distance
+from .admm import CHECK, RELAX, Balance, Bracket, Solution, distance
 from .problems import Problem
 from .regret import variation
-
-RELAX = 1.7
-"""Over-relaxation, the usual remedy against zigzagging."""
 
 STIFF = 10.0
 """The penalty of z = Dw relative to the others: news has to travel along time."""
@@ -48,13 +45,12 @@ def best_sequence(problem: Problem, gamma: float, tolerance: float = 1e-4, itera
         right = x - u_x + v - u_v + STIFF * _transposed(z - u_z)
         w = cho_solve_banded((system, True), right, check_finite=False)
         Dw, before = np.diff(w, axis=0), (x, v, root * z)
-        at_x, at_v, at_z = (RELAX * new + (1 - RELAX) * old for new, old in ((w, x), (w, v), (Dw, z)))
-        alpha = problem.slopes(problem.errors(at_x + u_x), squares / pull)
-        x, u_x = at_x + u_x - alpha[:, None] * a / pull, alpha[:, None] * a / pull
-        v = domain.shrink(at_v + u_v, 1 / pull)
-        u_v = u_v + at_v - v
-        z = within_variation(at_z + u_z, gamma)
-        u_z = u_z + at_z - z
+        relaxed = (RELAX * new + (1 - RELAX) * old for new, old in ((w, x), (w, v), (Dw, z)))
+        at_x, at_v, at_z = (point + u for point, u in zip(relaxed, (u_x, u_v, u_z), strict=True))
+        alpha = problem.slopes(problem.errors(at_x), squares / pull)
+        u_x = alpha[:, None] * a / pull
+        x, v, z = at_x - u_x, domain.shrink(at_v, 1 / pull), within_variation(at_z, gamma)
+        u_v, u_z = at_v - v, at_z - z
         if count % CHECK == 0:
             p = pull * STIFF * u_z
             bound = -alpha @ b - domain.support(-(alpha[:, None] * a + _transposed(p))).sum()
@@ -79,8 +75,7 @@ def within_variation(z: Array, gamma: float) -> Array:
     if norms.sum() <= gamma:
         return z
     falling = np.sort(norms)[::-1]
-    cuts = (np.cumsum(falling) - gamma) / np.arange(1, len(falling) + 1)
-    cut = cuts[np.flatnonzero(falling > cuts)[-1]] if gamma > 0 else np.inf
+    cut = ((np.cumsum(falling) - gamma) / np.arange(1, len(falling) + 1)).max()
     return z * (np.maximum(norms - cut, 0.0) / np.where(norms > 0, norms, 1.0))[:, None]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..learner import Array
-from .admm import CHECK, Balance, Bracket, Solution, distance
+from .admm import CHECK, RELAX, Balance, Bracket, Solution, distance
 from .problems import Problem
 
 
@@ -35,10 +35,11 @@ def best_constant(problem: Problem, tolerance: float = 1e-4, iterations: int = 2
         # the penalties are pull on e = Aw - b and pull * size on v = w, so that the system stays the same
         w = solve(A.T @ (e + b - u_e) + size * (v - u_v))
         Aw, before = A @ w - b, (e, root * v)
-        alpha = problem.slopes(Aw + u_e, 1 / pull)
-        e, u_e = Aw + u_e - alpha / pull, alpha / pull
-        v = domain.shrink(w + u_v, T / (pull * size))
-        u_v = u_v + w - v
+        at_e, at_v = RELAX * Aw + (1 - RELAX) * e + u_e, RELAX * w + (1 - RELAX) * v + u_v
+        alpha = problem.slopes(at_e, 1 / pull)
+        e, u_e = at_e - alpha / pull, alpha / pull
+        v = domain.shrink(at_v, T / (pull * size))
+        u_v = at_v - v
         if count % CHECK == 0:
             bound = -alpha @ b - T * domain.support(-(A.T @ alpha) / T)
             if bracket.add(v, float(problem.values(v).sum()), float(bound)):

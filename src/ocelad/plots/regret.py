@@ -23,8 +23,8 @@ def regret_by_length(
 ) -> Axes:
     """The largest regret on any interval of each length, on logarithmic axes, and bounds above it as broken lines.
 
-    Each curve is a pair (lengths, values). The legend gives the exponent with which a regret grows over the lengths
-    shown; a grey line is what losing one per step would be. Lengths without positive regret cannot be drawn.
+    Each curve is a pair (lengths, values). The legend gives the exponent with which a regret grows over these
+    lengths; a grey line is what losing one per step would be. Lengths without positive regret cannot be drawn.
     """
     if not regrets:
         raise ValueError("regrets must hold at least one curve (lengths, values)")

@@ -43,6 +43,11 @@ class World:
         rng = np.random.default_rng([2016, seed])
         data = DriftingClusters.draw(rng)
         rng.choice(len(data.points), size=300, replace=False)  # that study draws its sample here
+        return cls.of(data, rng, segments)
+
+    @classmethod
+    def of(cls, data: DriftingClusters, rng: np.random.Generator, segments: tuple[Segment, ...]) -> World:
+        """A stream of comparisons of these points."""
         steps = list(data.stream(rng, segments))
         return cls(
             data,
