@@ -9,14 +9,14 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from ocelad import MetricTracker, plots
+from ocelad import FixedShare, Logistic, MetricTracker, plots
 from ocelad.baselines import comid
 from ocelad.cli.regret import regret as command
 from ocelad.data import DriftingClusters, Segment
 from ocelad.evaluate import Metrics, Regret, corollary_1, theorem_2
 from ocelad.studies import Trial
 from ocelad.studies.hindsight import Truths, World, best_constants
-from ocelad.studies.regret import Line, exponents, play, run, trial
+from ocelad.studies.regret import Line, covered, exponents, play, run, trial
 
 SHORT = (Segment(100, "A", 0.0), Segment(60, "B", 0.05))
 
@@ -118,6 +118,24 @@ def test_table_has_every_method_comparator_and_length():
         trial(0, methods, SHORT, 161)
     with pytest.raises(ValueError, match="trials must be at least 1"):
         run(trials=0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"base": 8},
+        {"weights": FixedShare()},
+        {"order": "after"},
+        {"scale": "auto"},
+        {"step_cap": True},
+        {"loss": Logistic()},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_theorem_2_speaks_of_the_papers_setting_alone(change):
+    tracker = MetricTracker.paper()
+    assert covered(tracker)
+    assert not covered(tracker.set_params(**change))
 
 
 def test_exponents_are_means_over_trials_of_the_shorter_lengths():

@@ -19,7 +19,7 @@ PAIRS = 4000
 """So many random pairs stand for all of them."""
 
 LARGEST, THRESHOLD = 200.0, 200.0
-"""Bounds of the domain that no solution here comes near: with lambda >= 0.01, M = 0 is better than any beyond."""
+"""Bounds of the domain: no solution on the synthetic stream comes near them."""
 
 Progress = Callable[[Iterable[int], str], Iterable[int]]
 
@@ -120,15 +120,12 @@ class Constants:
 def best_constants(world: World, strength: float, shortest: int, progress: Progress) -> Iterator[Constants]:
     """A length at a time, from ``shortest`` on."""
     domain = Metrics(world.u.shape[1], LARGEST, THRESHOLD, strength)
+    problem = Problem.comparisons(world.u, world.y, domain)
     for size, first in dyadic_intervals(len(world)):
         if size < shortest:
             continue
-        found = [
-            best_constant(
-                Problem.comparisons(world.u[q : q + size], world.y[q : q + size], domain), tolerance=1e-3
-            )
-            for q in progress(first.tolist(), f"best constant metric of {size} steps")
-        ]
+        name = f"best constant metric of {size} steps"
+        found = [best_constant(problem[q : q + size], tolerance=1e-3) for q in progress(first.tolist(), name)]
         w = np.array([solution.w for solution in found])
         values = np.array([solution.value - solution.gap for solution in found])
         largest = float(np.linalg.eigvalsh(domain.matrix(w)).max())

@@ -18,7 +18,7 @@ from ..baselines import comid
 from ..data import SCENARIO, Segment
 from ..evaluate import Metrics, Regret, corollary_1, geometric_lengths, growth_exponent, theorem_2
 from ..learner import Array, Integers
-from ..metric import MetricTracker
+from ..metric import Frobenius, Hinge, MetricTracker, NuclearNorm
 from ..weights import OceladWeights
 from .hindsight import Comparator, Constants, Progress, Truths, World, best_constants
 
@@ -128,7 +128,10 @@ def play(tracker: MetricTracker, world: World, steps: Iterable[int]) -> Run:
 def covered(tracker: MetricTracker) -> bool:
     """Whether Theorem 2 speaks of such a tracker."""
     o = tracker
-    return o.weights == OceladWeights() and o.base == 1 and o.ensemble is None and o.order == "before"
+    algorithm = o.weights == OceladWeights() and o.base == 1 and o.ensemble is None and o.order == "before"
+    parts = ((o.loss, Hinge), (o.regularizer, NuclearNorm), (o.divergence, Frobenius))
+    plain = o.scale is None and not o.step_cap and o.max_rank is None
+    return algorithm and plain and all(isinstance(part, kind) for part, kind in parts)
 
 
 Worst = Iterator[tuple[int, int, float, float, float]]
