@@ -137,6 +137,23 @@ class ChangeAlarm:
     def _begin_drift(self) -> None:
         self._square, self._drift = _Lately(self.memory), _Cusum(math.log(self.steps), self.memory)
 
+    def state(self) -> dict[str, Any]:
+        """What it has seen, in words of JSON, for another alarm with the same parameters to ``restore``."""
+        lately = {name: [m.total, m.count] for name, m in (("errors", self._errors), ("square", self._square))}
+        sums = {name: [c.sum, list(c.values)] for name, c in (("jump", self._jump), ("drift", self._drift))}
+        since = None if self._since == -math.inf else self._since
+        return {"t": self.t, "since": since, "weights": self._weights.tolist(), **lately, **sums}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on as the alarm whose ``state`` this is."""
+        self._begin(-math.inf if state["since"] is None else state["since"])
+        self.t, self._weights = state["t"], np.array(state["weights"], dtype=np.float64)
+        for mean, (total, count) in ((self._errors, state["errors"]), (self._square, state["square"])):
+            mean.total, mean.count = total, count
+        for cusum, (total, values) in ((self._jump, state["jump"]), (self._drift, state["drift"])):
+            cusum.sum = total
+            cusum.values.extend((t, x) for t, x in values)
+
     def update(self, wrong: bool, levels: Any = None) -> Event | None:
         """Take one comparison: whether it was judged wrongly, and ``tracker.levels_`` after it was learned.
 

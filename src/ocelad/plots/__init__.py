@@ -5,6 +5,17 @@ Each function draws into the axes it is given, or into a new figure, and returns
 
 from .study import tracking
 from .style import COLOURS, MARKERS, pyplot
+from .timeline import timeline
 from .tracker import embedding, heat_map, relevance, time_scales
 
-__all__ = ["COLOURS", "MARKERS", "embedding", "heat_map", "pyplot", "relevance", "time_scales", "tracking"]
+__all__ = [
+    "COLOURS",
+    "MARKERS",
+    "embedding",
+    "heat_map",
+    "pyplot",
+    "relevance",
+    "time_scales",
+    "timeline",
+    "tracking",
+]

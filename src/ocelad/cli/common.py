@@ -1,0 +1,82 @@
+"""What several subcommands share: options, and words for what goes wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO, get_args
+
+import click
+
+from .. import FileError, MetricTracker, SupervisedMetricTracker, load
+from ..data.tables import BadRow, ByItems, Format, Pairs, Row, Rows, form_of, items, read_rows
+
+Command = Callable[..., Any]
+
+ITEMS = click.option("--items", metavar="FILE", help="Table of items, with a column id, for columns id_a and id_b.")
+FORMAT = click.option(
+    "--format", type=click.Choice(get_args(Format)), help="Format of the input, if its name does not tell."
+)
+OUT = click.option(
+    "--out", default="-", show_default=True, metavar="FILE", help="Where to write; - is standard output."
+)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """What is wrong with an input is said in a line, without a traceback."""
+    try:
+        yield
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever was reading has gone
+        sys.exit(0)
+    except (FileError, ValueError, ImportError, OSError, EOFError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def saved_metric(path: str) -> MetricTracker:
+    """The tracker in a file, or in the folder of a run."""
+    where = Path(path) / "tracker.ocelad" if Path(path).is_dir() else Path(path)
+    tracker = load(where)
+    return tracker.tracker_ if isinstance(tracker, SupervisedMetricTracker) else tracker
+
+
+def form_for(rows: Rows, known: str | None, features: Sequence[str] = (), y: bool = True) -> Pairs | ByItems:
+    """How the comparisons of a table are meant."""
+    names, points = items(read_rows(known), features) if known else ([], None)
+    try:
+        return form_of(rows.header, points, names, y)
+    except ValueError as error:
+        raise ValueError(f"{rows.name}: {error}") from None
+
+
+def parsed(rows: Rows, parse: Callable[[Row], Any]) -> Iterator[list[Any]]:
+    """What the rows say, piece by piece; a bad one is an error."""
+    for piece in rows.pieces():
+        try:
+            for row in piece:
+                if row.problem is not None:
+                    raise BadRow(row, row.problem)
+            yield list(map(parse, piece))
+        except BadRow as error:
+            raise ValueError(f"{rows.name}: {error}") from None
+
+
+def columns_like(tracker: MetricTracker, features: Sequence[str]) -> None:
+    """The features of a table must be those of the metric, in its order."""
+    own = getattr(tracker, "feature_names_in_", None)
+    if len(features) != tracker.n_features_in_ or (own is not None and list(own) != list(features)):
+        expected = f"{tracker.n_features_in_} features" + ("" if own is None else f", {', '.join(own)}")
+        raise ValueError(f"the metric has {expected}; the table has {len(features)}, {', '.join(features)}")
+
+
+@contextmanager
+def opened(path: str) -> Iterator[TextIO]:
+    if path == "-":
+        yield sys.stdout
+        sys.stdout.flush()
+    else:
+        with open(path, "w", encoding="utf-8") as file:
+            yield file
