@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TextIO, get_args
+from typing import TextIO, get_args
 
 import click
 
 from .. import FileError, MetricTracker, SupervisedMetricTracker, load
-from ..data.tables import BadRow, ByItems, Format, Pairs, Row, Rows, form_of, items, read_rows
+from ..data.tables import Comparisons, Format, Rows, comparisons, read_items, read_rows
 
-Command = Callable[..., Any]
-
-ITEMS = click.option("--items", metavar="FILE", help="Table of items, with a column id, for columns id_a and id_b.")
+ITEMS = click.option(
+    "--items", metavar="FILE", help="Table of items, with a column id, for columns id_a and id_b."
+)
 FORMAT = click.option(
     "--format", type=click.Choice(get_args(Format)), help="Format of the input, if its name does not tell."
 )
@@ -43,25 +43,20 @@ def saved_metric(path: str) -> MetricTracker:
     return tracker.tracker_ if isinstance(tracker, SupervisedMetricTracker) else tracker
 
 
-def form_for(rows: Rows, known: str | None, features: Sequence[str] = (), y: bool = True) -> Pairs | ByItems:
-    """How the comparisons of a table are meant."""
-    names, points = items(read_rows(known), features) if known else ([], None)
+def form_for(
+    rows: Rows, known: str | None, features: Sequence[str] = (), y: bool = True
+) -> tuple[Comparisons, str]:
+    """How the comparisons of a table are meant, and what its items are known by."""
+    names: list[str] = []
+    points, digest = None, ""
+    if known:
+        with closing(read_rows(known)) as table:
+            names, points = read_items(table, features)
+            digest = table.used.digest
     try:
-        return form_of(rows.header, points, names, y)
+        return comparisons(rows.header, points, names, y), digest
     except ValueError as error:
         raise ValueError(f"{rows.name}: {error}") from None
-
-
-def parsed(rows: Rows, parse: Callable[[Row], Any]) -> Iterator[list[Any]]:
-    """What the rows say, piece by piece; a bad one is an error."""
-    for piece in rows.pieces():
-        try:
-            for row in piece:
-                if row.problem is not None:
-                    raise BadRow(row, row.problem)
-            yield list(map(parse, piece))
-        except BadRow as error:
-            raise ValueError(f"{rows.name}: {error}") from None
 
 
 def columns_like(tracker: MetricTracker, features: Sequence[str]) -> None:

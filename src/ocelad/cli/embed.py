@@ -5,14 +5,16 @@ from __future__ import annotations
 import click
 import numpy as np
 
-from ..data.tables import Columns, Format, read_rows
-from .common import FORMAT, OUT, opened, parsed, plain_errors, saved_metric
+from ..data.tables import Columns, Format, parsed, read_rows
+from .common import FORMAT, OUT, opened, plain_errors, saved_metric
 
 
 @click.command()
 @click.argument("tracker")
 @click.argument("table")
-@click.option("--dimensions", default=2, show_default=True, type=click.IntRange(1), help="How many, the most important.")
+@click.option(
+    "--dimensions", default=2, show_default=True, type=click.IntRange(1), help="How many, the most important."
+)
 @OUT
 @FORMAT
 def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | None) -> None:
@@ -33,17 +35,22 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
         if missing:
             raise ValueError(f"{rows.name}: there is no column {missing[0]}, which is a feature of the metric")
         if len(features) != metric.n:
-            raise ValueError(f"{rows.name}: it has {len(features)} columns, and the metric has {metric.n} features")
+            raise ValueError(
+                f"{rows.name}: it has {len(features)} columns, and the metric has {metric.n} features"
+            )
         if dimensions > metric.n:
             raise ValueError(f"--dimensions must be at most {metric.n}, the number of features, got {dimensions}")
         points = Columns.of(rows.header, features)
         others = Columns.of(rows.header, [name for name in rows.header if name not in set(features)])
         with opened(out) as file:
-            file.write(",".join([*map(_quoted, others.names), *(f"dim_{k + 1}" for k in range(dimensions))]) + "\n")
+            file.write(
+                ",".join([*map(_quoted, others.names), *(f"dim_{k + 1}" for k in range(dimensions))]) + "\n"
+            )
             for piece in parsed(rows, lambda row: (points.numbers(row), [row.cells[k] for k in others.places])):
                 Z = metric.transform(np.array([numbers for numbers, _ in piece]))[:, :dimensions].tolist()
                 file.writelines(
-                    ",".join([*map(_quoted, rest), *map(repr, z)]) + "\n" for z, (_, rest) in zip(Z, piece, strict=True)
+                    ",".join([*map(_quoted, rest), *map(repr, z)]) + "\n"
+                    for z, (_, rest) in zip(Z, piece, strict=True)
                 )
         rows.close()
 

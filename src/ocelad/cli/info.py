@@ -55,7 +55,9 @@ def _progress(path: Path) -> list[str]:
     lines = [f"{t} comparisons from {points} rows, {rejected} bad rows; {words['input'][0]} lines of input used"]
     for part in ("tracker", "form"):
         given = {name: value for name, value in words["settings"][part].items() if value not in (None, False, [])}
-        lines.append(f"{part}: " + (", ".join(f"{name} {_short(value)}" for name, value in given.items()) or "default"))
+        lines.append(
+            f"{part}: " + (", ".join(f"{name} {_short(value)}" for name, value in given.items()) or "default")
+        )
     return lines
 
 
@@ -89,7 +91,8 @@ def _timeline(path: Path) -> list[str]:
     alarms = [f"{event.kind} noticed at {event.t}, begun about {event.onset}" for event in line.events]
     return [
         f"time line of {len(line.t)} rows up to comparison {line.t[-1]:.0f}",
-        f"error {line.error[0]:.3f} in the first row, {line.error[-1]:.3f} in the last; accuracy {line.accuracy[-1]:.4f}",
+        f"error {line.error[0]:.3f} in the first row, {line.error[-1]:.3f} in the last",
+        f"accuracy {line.accuracy[-1]:.4f}, AUC {line.auc[-1]:.4f} so far",
         *(alarms[-10:] or ["no alarms"]),
     ]
 

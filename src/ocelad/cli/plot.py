@@ -9,14 +9,16 @@ import click
 import numpy as np
 
 from .. import plots
-from ..data.tables import Columns, Format, read_rows
+from ..data.tables import Columns, Format, parsed, read_rows
 from ..track import read_timeline
-from .common import FORMAT, parsed, plain_errors, saved_metric
+from .common import FORMAT, plain_errors, saved_metric
 
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True))
-@click.option("--out", default="plot.png", show_default=True, metavar="FILE", help="The figure: .png, .svg or .pdf.")
+@click.option(
+    "--out", default="plot.png", show_default=True, metavar="FILE", help="The figure: .png, .svg or .pdf."
+)
 @click.option(
     "--kind",
     type=click.Choice(["timeline", "metric", "embedding"]),
@@ -47,7 +49,7 @@ def plot(
             kind = "embedding" if points else "timeline" if line.suffix == ".csv" else "metric"
         plots.pyplot().switch_backend("agg")
         if kind == "timeline":
-            figure = plots.timeline(read_timeline(line))
+            figure: Any = plots.timeline(read_timeline(line))
         elif kind == "metric":
             figure = plots.heat_map(saved_metric(path)).figure
         else:

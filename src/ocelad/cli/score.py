@@ -6,8 +6,8 @@ import click
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from ..data.tables import Format, read_rows
-from .common import FORMAT, ITEMS, OUT, columns_like, form_for, opened, parsed, plain_errors, saved_metric
+from ..data.tables import Format, parsed, read_rows
+from .common import FORMAT, ITEMS, OUT, columns_like, form_for, opened, plain_errors, saved_metric
 
 
 @click.command()
@@ -27,7 +27,7 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
     """
     with plain_errors():
         own, rows = saved_metric(tracker), read_rows(table, format)
-        form = form_for(rows, items, y=False)
+        form, _ = form_for(rows, items, y=False)
         columns_like(own, form.features)
         judged, known = [], form.y is not None
         with opened(out) as file:

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from .. import MetricTracker, NuclearNorm
-from ..data.tables import ByItems, Columns, Form, Format, Labelled, Rows, matching, read_rows
+from ..data.tables import Columns, Form, Format, Labelled, Rows, matching, read_rows
 from ..metric.partners import Strategy
 from ..track import Run, Settings
 from ..track.run import Stopped
@@ -29,17 +29,27 @@ from .stopping import Stopping
 @click.option("--skip-bad", is_flag=True, help="Write bad rows to rejected.csv instead of stopping at the first.")
 @click.option("--label", metavar="COLUMN", help="Rows are labelled points: compare each with earlier ones.")
 @click.option("--within", multiple=True, metavar="COLUMN", help="Compare rows only if these cells are the same.")
-@click.option("--features", multiple=True, metavar="PATTERN", help="Feature columns, such as 'f*'. [default: the rest]")
+@click.option(
+    "--features", multiple=True, metavar="PATTERN", help="Feature columns, such as 'f*'. [default: the rest]"
+)
 @click.option(
     "--pairs", default="balanced", show_default=True, type=click.Choice(get_args(Strategy)),
     help="With which of the last rows a labelled row is compared.",
 )  # fmt: skip
-@click.option("--memory", default=128, show_default=True, type=click.IntRange(1), help="How many are the last rows.")
-@click.option("--per-row", default=2, show_default=True, type=click.IntRange(1), help="Comparisons of a labelled row.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Of the draw of rows.")
+@click.option(
+    "--memory", default=128, show_default=True, type=click.IntRange(1), help="How many are the last rows."
+)
+@click.option(
+    "--per-row", default=2, show_default=True, type=click.IntRange(1), help="Comparisons of a labelled row."
+)
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Of the draw of rows."
+)
 @ITEMS
 @FORMAT
-@click.option("--every", default=100, show_default=True, type=click.IntRange(1), help="Comparisons per time line row.")
+@click.option(
+    "--every", default=100, show_default=True, type=click.IntRange(1), help="Comparisons per time line row."
+)
 @click.option(
     "--checkpoint", default=10_000, show_default=True, type=click.IntRange(1),
     help="Comparisons between two checkpoints (there is one every minute, too).",
@@ -48,7 +58,9 @@ from .stopping import Stopping
 @click.option("--echo", is_flag=True, help="Print predictions to standard output as they come.")
 @click.option("--paper", is_flag=True, help="The paper's setting instead of the recommended one.")
 @click.option("--step", type=click.FloatRange(0, min_open=True), help="COMID's step. [default: 8, with --paper 1]")
-@click.option("--strength", type=click.FloatRange(0), help="Of the regularizer. [default: 0.02, with --paper 0.01]")
+@click.option(
+    "--strength", type=click.FloatRange(0), help="Of the regularizer. [default: 0.02, with --paper 0.01]"
+)
 @click.option("--base", type=click.IntRange(1), help="Shortest memory. [default: 8, with --paper 1]")
 @click.option("--max-rank", type=click.IntRange(1), help="Directions that a learner may keep. [default: all]")
 def track(
@@ -69,8 +81,8 @@ def track(
     producer | ocelad track - --format jsonl --echo | consumer
     ocelad track comparisons.csv --out run --resume
 
-    In --out are predictions.csv, timeline.csv and tracker.ocelad, for ocelad embed, score, plot and info. Ctrl-C and
-    SIGTERM lose nothing, and --resume goes on bit for bit, also after a crash.
+    In --out are predictions.csv, timeline.csv and tracker.ocelad, for ocelad embed, score, plot and info.
+    Ctrl-C and SIGTERM lose nothing, and --resume goes on bit for bit, also after a crash.
     """
     folder = Path(out)
     with plain_errors(), threadpool_limits(1), Stopping() as stop:
@@ -107,9 +119,8 @@ def _form(
     if label is None:
         if within or (features and not items):
             raise click.UsageError("--within and --features are for labelled rows: say --label COLUMN.")
-        pairs = form_for(rows, items, features)
-        how: dict[str, Any] = {"features": list(pairs.features)}
-        return pairs, how | ({"items": _digest(pairs)} if isinstance(pairs, ByItems) else {})
+        pairs, digest = form_for(rows, items, features)
+        return pairs, {"features": list(pairs.features), "items": digest}
     for name in (label, *within):
         if name not in rows.header:
             raise ValueError(f"{rows.name}: there is no column {name}: there are {', '.join(rows.header)}")
@@ -118,12 +129,6 @@ def _form(
     points, own, same = (Columns.of(rows.header, part) for part in (names, [label], within))
     how = {"features": names, "label": label, "within": list(within), **drawn}
     return Labelled(points, own, same, **drawn), how
-
-
-def _digest(form: ByItems) -> str:
-    import hashlib
-
-    return hashlib.sha256(repr(sorted(form.items.items())).encode()).hexdigest()
 
 
 def _tracker(

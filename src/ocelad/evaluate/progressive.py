@@ -1,11 +1,11 @@
 """Predict, score, learn: each comparison is judged by the metric just before it, and only then learned.
 
-    judged_t = (x_t - z_t)' M_t (x_t - z_t) <= mu_t,        M_t and mu_t from comparisons 1, ..., t - 1.
+judged_t = (x_t - z_t)' M_t (x_t - z_t) <= mu_t,        M_t and mu_t from comparisons 1, ..., t - 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,28 +79,33 @@ class _Witness:
         self.seen = Foreseen()
 
     def learn(
-        self, ocelad: Ocelad[Metric], loss: MarginLoss, u: Any, y: Sequence[float], teach: Callable[[slice], None]
-    ) -> None:  # noqa: ARG002
-        seen = self.seen
+        self, ocelad: Ocelad[Metric], loss: MarginLoss, u: Any, y: Array, teach: Callable[[slice], None]
+    ) -> None:
+        """Instead of all at once, one by one: each judged, and then learned."""
+        seen, rows, p, stack = self.seen, self.rows, ocelad.probabilities, None
+        if isinstance(ocelad.ensemble, StackedRice) and ocelad.ensemble.compiles(ocelad):
+            stack = ocelad.ensemble
         for k, label in enumerate(y):
-            square, mu = _judge(ocelad, loss, self.rows[[k]].toarray()[0] if sparse.issparse(u) else self.rows[k])
-            teach(slice(k, k + 1))
+            row = rows[[k]].toarray()[0] if sparse.issparse(rows) else rows[k]
+            if stack is not None:
+                square, mu = _judge(stack, p, row, loss)
+                stack.run(ocelad, u[k : k + 1], y[k : k + 1])  # as teach does, without its detours
+            else:
+                form, mu = mixture(ocelad)
+                square = float(form.squares(row[None])[0])
+                teach(slice(k, k + 1))
+            p, square, mu = ocelad.probabilities, max(0.0, square), max(1.0, mu)
             seen.squares.append(square)
             seen.thresholds.append(mu)
             seen.losses.append(float(loss.value(label * (mu - square))))
-            seen.weights.append(ocelad.probabilities)
+            seen.weights.append(p)
             seen.level_losses.append(ocelad.losses)
             seen.lengths.append(ocelad.lengths)
 
 
-def _judge(ocelad: Ocelad[Metric], loss: MarginLoss, u: Array) -> tuple[float, float]:
-    """The squared distance and the threshold of the mixture: both are linear in the levels, so that it need not
-    be formed."""
-    stack = ocelad.ensemble
-    if not isinstance(stack, StackedRice):
-        form, mu = mixture(ocelad)
-        return float(form.squares(u[None])[0]), max(1.0, mu)
+def _judge(stack: StackedRice, p: Array, u: Array, loss: MarginLoss) -> tuple[float, float]:
+    """Squared distance and threshold of the mixture, which need not be formed: both are linear in the levels."""
     stack.losses(PairLoss(u, 1, loss))  # leaves each level's squared distance behind its projections
-    p, slots = ocelad.weights.mixture(ocelad.state), stack.meta[codes.ORDER, : stack.levels]
-    squares = stack.arrays[codes.AT_Z][: stack.levels, stack.S.shape[1] + 1]
-    return max(0.0, float(p @ squares)), max(1.0, float(p @ stack.scalars[slots, codes.MU]))
+    levels = len(p)
+    squares = stack.arrays[codes.AT_Z][:levels, stack.S.shape[1] + 1]
+    return float(p @ squares), float(p @ stack.scalars[stack.meta[codes.ORDER, :levels], codes.MU])

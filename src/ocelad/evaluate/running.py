@@ -22,7 +22,7 @@ class Running:
     """Accuracy, mean loss and area under the ROC curve of all comparisons so far.
 
     >>> running = Running()
-    >>> running.add(squares=[0.1, 0.3, 2.0, 0.2], thresholds=[1.0, 1.0, 1.0, 1.0], losses=[0, 0, 0, 1], y=[1, 1, -1, -1])
+    >>> running.add([0.1, 0.3, 2.0, 0.2], thresholds=[1, 1, 1, 1], losses=[0, 0, 0, 1], y=[1, 1, -1, -1])
     >>> running.accuracy, running.auc, running.auc_error
     (0.75, 0.75, 0.0)
     """

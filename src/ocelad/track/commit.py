@@ -1,6 +1,6 @@
 """A tracker and the progress of its run, on disk together: at any moment both are there, and belong together.
 
-    tracker.ocelad.next -> progress.json, which has its SHA-256 (from here on the new state counts) -> tracker.ocelad.
+tracker.ocelad.next -> progress.json, which has its SHA-256 (from here on the new state counts) -> tracker.ocelad.
 """
 
 from __future__ import annotations

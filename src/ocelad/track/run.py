@@ -7,7 +7,7 @@ import io
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -85,7 +85,7 @@ class Run:
         self._learned = False
 
     def resume(self, again: bool = True) -> bool:
-        """Go on where the run in the folder stopped, if there is one; ``again``: its input comes from the start."""
+        """Go on where the run in the folder stopped, if there is one. ``again``: its input begins again."""
         found = recover(self.folder)
         if found is None:
             return False
@@ -107,7 +107,8 @@ class Run:
     def __iter__(self) -> Iterator[int]:
         self._open()
         try:
-            pieces, failure = self.rows.pieces(), None
+            pieces = self.rows.pieces()
+            failure: Exception | None = None
             while failure is None:
                 try:
                     with self.waiting():
@@ -138,7 +139,8 @@ class Run:
             "rejected": "line,column,problem,row",
         }
         self._outputs = {
-            name: Output(self.folder / f"{name}.csv", header, self._sizes[name]) for name, header in headers.items()
+            name: Output(self.folder / f"{name}.csv", header, self._sizes[name])
+            for name, header in headers.items()
         }
         self.commit()
 
@@ -157,14 +159,13 @@ class Run:
         commit(self.folder, self.tracker if self._learned else None, progress)
         self._due, self._last = self.t + self.safe, time.monotonic()
 
-    def _take(self, rows: list[Row]) -> Iterator[int]:
+    def _take(self, rows: list[Row]) -> Generator[int, None, Exception | None]:
         """Learn what rows say. Returns the bad row that must be the last, if there is one."""
-        parsed, bad, failure = [], [], None
+        parsed, bad = [], []
+        failure = None
         for number, row in enumerate(rows):
             try:
-                if row.problem is not None:
-                    raise BadRow(row, row.problem)
-                parsed.append(self.form.parse(row))
+                parsed.append(self.form.parse(row.checked()))
             except BadRow as error:
                 if not self.skip_bad:
                     rows, failure = rows[:number], ValueError(f"{self.rows.name}: {error}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,11 @@ class Row:
             wrong = similar != (label > 0)
             self.count, self.wrong, self.loss = self.count + 1, self.wrong + wrong, self.loss + seen.losses[k]
             levels = np.zeros(len(seen.weights[k]), dtype=LEVEL)
-            levels["length"], levels["weight"], levels["loss"] = seen.lengths[k], seen.weights[k], seen.level_losses[k]
+            levels["length"], levels["weight"], levels["loss"] = (
+                seen.lengths[k],
+                seen.weights[k],
+                seen.level_losses[k],
+            )
             event = self.alarm.update(wrong, levels)
             if event is not None:
                 said.append(event)
@@ -47,7 +51,14 @@ class Row:
     def finish(self, t: int, tracker: MetricTracker, accuracy: float, auc: float) -> str:
         """The row at time t, and a new one."""
         levels = tracker.levels_
-        numbers = [self.loss / self.count, self.wrong / self.count, accuracy, auc, time_scale(levels, t), tracker.mu_]
+        numbers = [
+            self.loss / self.count,
+            self.wrong / self.count,
+            accuracy,
+            auc,
+            time_scale(levels, t),
+            tracker.mu_,
+        ]
         lists = [" ".join(map(repr, levels[name].tolist())) for name in ("length", "weight")]
         alarms = " ".join(f"{e.kind}:{e.onset}:{e.t}:{e.strength!r}" for e in self.events)
         self._begin()
@@ -90,16 +101,16 @@ def read_timeline(path: Path) -> TimeLine:
     if not rows:
         raise ValueError(f"{path}: it has no rows yet")
     try:
-        plain = [np.array([float(row[f.name]) for row in rows]) for f in fields(TimeLine)[:7]]
+        numbers = {name: np.array([float(row[name]) for row in rows]) for name in COLUMNS[:7]}
         lengths = np.array(rows[-1]["lengths"].split(), dtype=np.float64)
         weights = np.full((len(rows), len(lengths)), np.nan)
         for line, row in zip(weights, rows, strict=True):
             own = row["weights"].split()
             line[: len(own)] = [float(word) for word in own]
-        events = [_event(word) for row in rows for word in row["alarms"].split()]
+        events = tuple(_event(word) for row in rows for word in row["alarms"].split())
     except (ValueError, AttributeError, TypeError) as error:
         raise ValueError(f"{path}: it is damaged: {error}") from None
-    return TimeLine(*plain, lengths, weights, tuple(events))
+    return TimeLine(**numbers, lengths=lengths, weights=weights, events=events)
 
 
 def _event(word: str) -> Event:

@@ -1,23 +1,24 @@
 """Tables, row by row, as streams of comparisons: CSV, JSON lines and Parquet, from files and from a pipe."""
 
 from .cells import Columns, matching
-from .forms import Block, ByItems, Form, Labelled, Pairs, form_of, items
+from .forms import Block, Comparisons, Form, comparisons, parsed, read_items
+from .labelled import Labelled
 from .reading import Format, read_rows
 from .rows import BadRow, Row, Rows
 
 __all__ = [
     "BadRow",
     "Block",
-    "ByItems",
     "Columns",
+    "Comparisons",
     "Form",
     "Format",
     "Labelled",
-    "Pairs",
     "Row",
     "Rows",
-    "form_of",
-    "items",
+    "comparisons",
     "matching",
+    "parsed",
+    "read_items",
     "read_rows",
 ]

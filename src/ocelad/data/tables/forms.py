@@ -1,15 +1,14 @@
-"""What the rows of a table say: comparisons of two points, of two items, or labelled points to be compared."""
+"""What the rows of a table say: a comparison of two points each, given by their features or as two items."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from ...learner import Array
-from ...metric.partners import Strategy, check, partners
+from ...learner import Array, Integers
 from .cells import Columns, matching
 from .rows import BadRow, Row, Rows
 
@@ -22,7 +21,7 @@ class Block:
     """
 
     pairs: Array
-    y: np.ndarray[Any, np.dtype[np.int64]]
+    y: Integers
     lines: list[int]
     others: list[int]
 
@@ -45,15 +44,15 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """A comparison of two points: columns x_* and z_*, and y unless only distances are asked for."""
+class Comparisons:
+    """Two points a row, one after the other in ``numbers``, and y; y is 0 where only distances are asked for."""
 
     features: tuple[str, ...]
-    points: Columns
+    numbers: Callable[[Row], list[float]]
     y: Columns | None
 
     def parse(self, row: Row) -> tuple[int, list[float], int]:
-        return row.line, self.points.numbers(row), 0 if self.y is None else self.y.sign(row)
+        return row.line, self.numbers(row), 0 if self.y is None else self.y.sign(row)
 
     def block(self, parsed: Sequence[tuple[int, list[float], int]]) -> Block:
         lines, numbers, y = zip(*parsed, strict=True)
@@ -63,133 +62,93 @@ class Pairs:
         return None
 
     def restore(self, state: Any) -> None:
-        pass
+        assert state is None
 
 
-@dataclass(frozen=True)
-class ByItems:
-    """A comparison of two items by their names: columns id_a and id_b, and y unless not asked for."""
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Points by their names, and the columns of a row that name two of them."""
 
-    features: tuple[str, ...]
-    items: Mapping[str, list[float]]
+    points: Mapping[str, list[float]]
     ids: Columns
-    y: Columns | None
 
-    def parse(self, row: Row) -> tuple[int, list[float], int]:
-        names = self.ids.words(row)
+    def numbers(self, row: Row) -> list[float]:
+        a, b = names = self.ids.words(row)
         for column, name in zip(self.ids.names, names, strict=True):
-            if name not in self.items:
+            if name not in self.points:
                 raise BadRow(row, f"there is no item {name!r}", column)
-        a, b = names
-        return row.line, self.items[a] + self.items[b], 0 if self.y is None else self.y.sign(row)
-
-    block = Pairs.block
-    state = Pairs.state
-    restore = Pairs.restore
+        return self.points[a] + self.points[b]
 
 
-class Labelled:
-    """Labelled points: each is compared with earlier ones, similar iff their labels are the same.
+def comparisons(
+    header: Sequence[str],
+    items: Mapping[str, list[float]] | None = None,
+    features: Sequence[str] = (),
+    needs_y: bool = True,
+) -> Comparisons:
+    """How the columns of a table of comparisons are meant.
 
     Parameters
     ----------
-    points, label, within
-        The columns; rows are compared only if they have the same cells in ``within``.
-    strategy, memory, count, seed
-        With which of the last ``memory`` rows, how many, and the seed of the draw: see
-        `SupervisedMetricTracker`.
-    """
+    header
+        The table's columns: x_*, z_* and y, or id_a, id_b and y.
+    items, features
+        What the ids mean, and the features of these points; see `read_items`.
+    needs_y
+        Whether a table without y is refused.
 
-    def __init__(
-        self,
-        points: Columns,
-        label: Columns,
-        within: Columns,
-        strategy: Strategy = "balanced",
-        memory: int = 128,
-        count: int = 2,
-        seed: int = 0,
-    ) -> None:
-        self.features, self.points, self.label, self.within = points.names, points, label, within
-        self.strategy, self.memory, self.count = check(strategy), memory, count
-        self._random, self._number = np.random.RandomState(seed), 0
-        self._recent: list[tuple[int, list[float], str, list[str]]] = []
-
-    def parse(self, row: Row) -> tuple[int, list[float], str, list[str]]:
-        return row.line, self.points.numbers(row), self.label.words(row)[0], self.within.words(row)
-
-    def block(self, parsed: Sequence[tuple[int, list[float], str, list[str]]]) -> Block:
-        seen, both = len(self._recent), [*self._recent, *parsed]
-        lines, numbers, names, groups = zip(*both, strict=True)
-        labels = np.unique(names, return_inverse=True)[1]
-        within = np.unique(["\x1f".join(group) for group in groups], return_inverse=True)[1]
-        new, old = partners(
-            labels, seen, self.strategy, self.memory, self.count, self._random, self._number, within
-        )
-        self._recent, self._number = both[-self.memory :], self._number + len(parsed)
-        points = np.array(numbers)
-        return Block(
-            np.stack([points[new], points[old]], axis=1),
-            np.where(labels[new] == labels[old], 1, -1),
-            [lines[k] for k in new],
-            [lines[k] for k in old],
-        )
-
-    def state(self) -> Any:
-        kind, keys, *rest = self._random.get_state(legacy=True)
-        return {"random": [kind, keys.tolist(), *rest], "number": self._number, "recent": self._recent}
-
-    def restore(self, state: Any) -> None:
-        kind, keys, *rest = state["random"]
-        self._random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
-        self._number = int(state["number"])
-        self._recent = [(line, numbers, label, within) for line, numbers, label, within in state["recent"]]
-
-
-def form_of(
-    header: Sequence[str], known: Mapping[str, list[float]] | None = None, features: Sequence[str] = (), y: bool = True
-) -> Pairs | ByItems:
-    """How the columns of a table of comparisons are meant; ``known`` are items, ``features`` those that are theirs.
-
-    >>> form_of(["x_a", "x_b", "z_b", "z_a", "y"]).features
+    Examples
+    --------
+    >>> comparisons(["x_a", "x_b", "z_b", "z_a", "y"]).features
     ('a', 'b')
     """
-    outcome = Columns.of(header, ["y"]) if "y" in header else None
-    if y and outcome is None:
-        raise ValueError(f"there is no column y: there are {', '.join(header)}")
+    y = Columns.of(header, ["y"]) if "y" in header else None
+    if needs_y and y is None:
+        raise ValueError(f"there is no column y, only {', '.join(header)}; for labelled rows, give --label COLUMN")
     if {"id_a", "id_b"} <= set(header):
-        if known is None:
-            raise ValueError("columns id_a and id_b need the items' table: --items FILE")
-        return ByItems(tuple(features), known, Columns.of(header, ["id_a", "id_b"]), outcome)
-    sides = [[name[2:] for name in header if name.startswith(side)] for side in ("x_", "z_")]
-    if not sides[0] or set(sides[0]) != set(sides[1]):
-        odd = sorted(set(sides[0]) ^ set(sides[1]))
+        if items is None:
+            raise ValueError("columns id_a and id_b need a table of items: --items FILE")
+        return Comparisons(tuple(features), Items(items, Columns.of(header, ["id_a", "id_b"])).numbers, y)
+    left, right = ([name[2:] for name in header if name.startswith(side)] for side in ("x_", "z_"))
+    odd = sorted(set(left) ^ set(right))
+    if odd:
+        raise ValueError(f"there is no column {'z_' if odd[0] in left else 'x_'}{odd[0]} to compare with")
+    if not left:
         raise ValueError(
-            f"column {'z_' if odd[0] in sides[0] else 'x_'}{odd[0]} is missing"
-            if odd
-            else "comparisons need columns x_*, z_* and y, or id_a, id_b and y; for labelled rows, say --label COLUMN"
+            f"comparisons need columns x_* and z_*, or id_a and id_b, not {', '.join(header)}; for labelled rows, "
+            "give --label COLUMN"
         )
-    both = [f"{side}{name}" for side in ("x_", "z_") for name in sides[0]]
-    return Pairs(tuple(sides[0]), Columns.of(header, both), outcome)
+    both = [f"{side}{name}" for side in ("x_", "z_") for name in left]
+    return Comparisons(tuple(left), Columns.of(header, both).numbers, y)
 
 
-def items(rows: Rows, features: Iterable[str] = ()) -> tuple[list[str], dict[str, list[float]]]:
-    """The features and the points of a table of items, by their column ``id``."""
+def read_items(rows: Rows, patterns: Sequence[str] = ()) -> tuple[list[str], dict[str, list[float]]]:
+    """The features and the points of a table of items, by their column id."""
     if "id" not in rows.header:
-        raise ValueError(f"{rows.name}: items need a column id: there are {', '.join(rows.header)}")
-    names = matching(rows.header, list(features) or ["*"])
-    points = Columns.of(rows.header, [name for name in names if name != "id"])
-    key, found = Columns.of(rows.header, ["id"]), {}
+        raise ValueError(f"{rows.name}: items need a column id, there are {', '.join(rows.header)}")
+    names = [name for name in matching(rows.header, patterns or ["*"]) if name != "id"]
+    key, features = Columns.of(rows.header, ["id"]), Columns.of(rows.header, names)
+    found: dict[str, list[float]] = {}
+
+    def read(row: Row) -> None:
+        name = key.words(row)[0]
+        if name in found:
+            raise BadRow(row, f"item {name!r} is there twice", "id")
+        found[name] = features.numbers(row)
+
+    for _ in parsed(rows, read):
+        pass
+    return names, found
+
+
+def parsed(rows: Rows, parse: Callable[[Row], Any]) -> Any:
+    """What the rows say, piece by piece; a bad one is an error."""
     for piece in rows.pieces():
+        said = []
         for row in piece:
             try:
-                if row.problem is not None:
-                    raise BadRow(row, row.problem)
-                name = key.words(row)[0]
-                if name in found:
-                    raise BadRow(row, f"item {name!r} is there twice", "id")
-                found[name] = points.numbers(row)
+                said.append(parse(row.checked()))
             except BadRow as error:
                 raise ValueError(f"{rows.name}: {error}") from None
             rows.used.add(row.raw, row.lines)
-    return list(points.names), found
+        yield said

@@ -34,7 +34,11 @@ def read_rows(path: str, format: Format | None = None) -> Rows:
     (['x_a', 'z_a', 'y'], [[['0.5', '1', '-1']]])
     """
     zipped = path.lower().endswith(".gz")
-    format = format or _NAMES.get(Path(path[: -3 if zipped else None]).suffix.lower()) or ("csv" if path == "-" else None)
+    format = (
+        format
+        or _NAMES.get(Path(path[: -3 if zipped else None]).suffix.lower())
+        or ("csv" if path == "-" else None)
+    )
     if format not in get_args(Format):
         raise ValueError(f"{path}: the name does not tell its format, which must be one of {', '.join(_NAMES)}")
     if format == "parquet":
@@ -44,7 +48,7 @@ def read_rows(path: str, format: Format | None = None) -> Rows:
     else:
         name = "standard input" if path == "-" else path
         file = sys.stdin.buffer if path == "-" else gzip.open(path) if zipped else open(path, "rb")  # noqa: SIM115
-        lines = Lines(name, file)  # type: ignore[arg-type]
+        lines = Lines(name, file, closes=path != "-")  # type: ignore[arg-type]
         rows = TextRows(lines, Csv(lines) if format == "csv" else JsonLines(lines))
     if not any(rows.header):
         raise ValueError(f"{rows.name}: it is empty")

@@ -24,7 +24,12 @@ class Row:
     cells: list[Any]
     raw: bytes
     lines: int = 1
-    problem: str | None = None
+    problem: str = ""
+
+    def checked(self) -> Row:
+        if self.problem:
+            raise BadRow(self, self.problem)
+        return self
 
 
 class BadRow(ValueError):
@@ -86,7 +91,9 @@ def flat(record: dict[str, Any]) -> dict[str, Any]:
     """
     cells: dict[str, Any] = {}
     for name, value in record.items():
-        cells |= {f"{name}_{k}": each for k, each in enumerate(value)} if isinstance(value, list) else {name: value}
+        cells |= (
+            {f"{name}_{k}": each for k, each in enumerate(value)} if isinstance(value, list) else {name: value}
+        )
     return cells
 
 

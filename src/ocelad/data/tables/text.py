@@ -17,8 +17,9 @@ LONGEST = 1 << 24
 class Lines:
     """Lines in pieces: as many as one read gives."""
 
-    def __init__(self, name: str, file: BinaryIO) -> None:
-        self.name, self.used, self.close = name, Used(), file.close
+    def __init__(self, name: str, file: BinaryIO, closes: bool = True) -> None:
+        self.name, self.used = name, Used()
+        self._file, self._closes = file, closes
         self._read = self._pieces(getattr(file, "read1", file.read))
         self._waiting: list[bytes] = []
 
@@ -45,6 +46,10 @@ class Lines:
     def put_back(self, line: bytes) -> None:
         self._waiting.insert(0, line)
 
+    def close(self) -> None:
+        if self._closes:
+            self._file.close()
+
     def skip(self, lines: int, digest: str) -> None:
         while self.used.lines < lines and (part := self.take(lines - self.used.lines)):
             self.used.add(b"".join(part), len(part))
@@ -52,7 +57,7 @@ class Lines:
 
 
 class TextRows:
-    """Rows of lines that a subclass-free ``cells`` takes apart."""
+    """Rows that are lines, taken apart by their dialect."""
 
     def __init__(self, lines: Lines, dialect: Csv | JsonLines) -> None:
         self._lines, self._dialect = lines, dialect
@@ -63,7 +68,8 @@ class TextRows:
         number, before, count = self.used.lines, b"", 1
         while lines := self._lines.take():
             rows = []
-            for number, line in enumerate(lines, number + 1):
+            for line in lines:
+                number += 1
                 if not line.strip():  # an empty line is used up with the row after it
                     before, count = before + line, count + 1
                     continue
