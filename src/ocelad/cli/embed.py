@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import click
 import numpy as np
 
@@ -26,9 +28,9 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
     \b
     ocelad embed run points.csv --dimensions 3 --out coordinates.csv
     """
-    with plain_errors():
+    with plain_errors(), closing(read_rows(table, format)) as rows:
         own = saved_metric(tracker)
-        metric, rows = own.get_metric(), read_rows(table, format)
+        metric = own.get_metric()
         names = getattr(own, "feature_names_in_", None)
         features = rows.header if names is None else list(names)
         missing = [name for name in features if name not in rows.header]
@@ -52,7 +54,6 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
                     ",".join([*map(_quoted, rest), *map(repr, z)]) + "\n"
                     for z, (_, rest) in zip(Z, piece, strict=True)
                 )
-        rows.close()
 
 
 def _quoted(cell: object) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 import numpy as np
 
-from .. import plots
-from ..data.tables import Columns, Format, parsed, read_rows
+from .. import MetricTracker, plots
+from ..data.tables import Columns, Format, Rows, parsed, read_rows
 from ..track import read_timeline
 from .common import FORMAT, plain_errors, saved_metric
 
@@ -61,7 +62,11 @@ def plot(
 
 
 def _embedding(path: str, points: str, label: str, format: Format | None) -> Any:
-    tracker, rows = saved_metric(path), read_rows(points, format)
+    with closing(read_rows(points, format)) as rows:
+        return _drawn(saved_metric(path), rows, label)
+
+
+def _drawn(tracker: MetricTracker, rows: Rows, label: str) -> Any:
     names = getattr(tracker, "feature_names_in_", [name for name in rows.header if name != label])
     missing = [name for name in (*names, label) if name not in rows.header]
     if missing:
@@ -70,5 +75,4 @@ def _embedding(path: str, points: str, label: str, format: Format | None) -> Any
     found = [
         each for piece in parsed(rows, lambda row: (features.numbers(row), colour.words(row)[0])) for each in piece
     ]
-    rows.close()
     return plots.embedding(tracker, np.array([x for x, _ in found]), [word for _, word in found]).figure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import click
 import numpy as np
 from sklearn.metrics import roc_auc_score
@@ -25,8 +27,8 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
     \b
     ocelad score run pairs.csv --out distances.csv
     """
-    with plain_errors():
-        own, rows = saved_metric(tracker), read_rows(table, format)
+    with plain_errors(), closing(read_rows(table, format)) as rows:
+        own = saved_metric(tracker)
         form, _ = form_for(rows, items, y=False)
         columns_like(own, form.features)
         judged, known = [], form.y is not None
@@ -42,7 +44,6 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
                 )
                 if known:
                     judged.append(np.stack([block.y, -distances, similar]))
-        rows.close()
         if judged:
             y, scores, predicted = np.concatenate(judged, axis=1)
             auc = f"{roc_auc_score(y, scores):.4f}" if len(np.unique(y)) == 2 else "unknown: all y are the same"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,7 +16,7 @@ from .. import MetricTracker, NuclearNorm
 from ..data.tables import Columns, Form, Format, Labelled, Rows, matching, read_rows
 from ..metric.partners import Strategy
 from ..track import Run, Settings
-from ..track.run import Stopped
+from ..track.run import PREDICTIONS, Stopped
 from .common import FORMAT, ITEMS, form_for, plain_errors
 from .stopping import Stopping
 
@@ -84,29 +85,25 @@ def track(
     In --out are predictions.csv, timeline.csv and tracker.ocelad, for ocelad embed, score, plot and info.
     Ctrl-C and SIGTERM lose nothing, and --resume goes on bit for bit, also after a crash.
     """
-    folder = Path(out)
-    with plain_errors(), threadpool_limits(1), Stopping() as stop:
-        if new_input and not resume:
-            raise click.UsageError("--new-input is for --resume.")
-        rows = read_rows(table, format)
-        drawn = {"strategy": pairs, "memory": memory, "count": per_row, "seed": seed}
-        form, how = _form(rows, label, within, features, items, drawn)
-        folder.mkdir(parents=True, exist_ok=True)
-        run = Run(
-            rows, form, _tracker(**options), folder, Settings(options, how, every, not no_predictions),
-            safe=checkpoint, skip_bad=skip_bad, waiting=stop.waiting,
-        )  # fmt: skip
-        if resume:
-            run.resume(again=not new_input)
-        elif (folder / "progress.json").exists() and not overwrite:
-            raise ValueError(f"there is a run in {folder}: --resume goes on with it, --overwrite begins anew")
+    if new_input and not resume:
+        raise click.UsageError("--new-input is for --resume.")
+    drawn = {"strategy": pairs, "memory": memory, "count": per_row, "seed": seed}
+    with plain_errors(), threadpool_limits(1), Stopping() as stop, ExitStack() as stack:
         try:
+            with stop.waiting():
+                rows = stack.enter_context(closing(read_rows(table, format)))
+                form, how = _form(rows, label, within, features, items, drawn)
+                run = Run(
+                    rows, form, _tracker(**options), Path(out), Settings(options, how, every, not no_predictions),
+                    safe=checkpoint, skip_bad=skip_bad, waiting=stop.waiting,
+                )  # fmt: skip
+                if not (resume and run.resume(again=not new_input)):
+                    run.begin(overwrite)
             _show(run, echo)
         except Stopped:
             click.echo(f"Stopped; ocelad track {table} --out {out} --resume goes on.", err=True)
-        finally:
-            rows.close()
-        click.echo(_summary(run), err=echo)
+        else:
+            click.echo(_summary(run), err=echo)
     if stop.signal:
         sys.exit(128 + stop.signal)
 
@@ -148,6 +145,8 @@ def _tracker(
 def _show(run: Run, echo: bool) -> None:
     """Run, and say how it goes."""
     shown = 0.0
+    if echo:
+        click.echo(PREDICTIONS)
     with tqdm(unit=" comparisons", initial=run.t, mininterval=0.5, desc=run.rows.name) as bar:
         for count in run:
             if time.monotonic() - shown > 0.5:  # the AUC is a sum over thousands of bins

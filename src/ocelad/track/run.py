@@ -21,13 +21,13 @@ from ..evaluate.progressive import Foreseen, progressive
 from ..evaluate.running import Running
 from ..metric import MetricTracker
 from . import timeline
-from .commit import commit, recover
+from .commit import NEXT, PROGRESS, TRACKER, commit, recover
 from .outputs import Output
 
 PATIENCE = 60.0
 """A run is made safe after so many seconds even if few comparisons have come."""
 
-_PREDICTIONS = "t,line,partner,y,distance,threshold,predicted"
+PREDICTIONS = "t,line,partner,y,distance,threshold,predicted"
 
 
 class Stopped(Exception):
@@ -80,7 +80,7 @@ class Run:
         self.running, self.row = Running(), timeline.Row()
         self.t = self.rejected = self.points = 0
         self.events: list[Event] = []  # the latest
-        self.echo: list[str] = []  # predictions of the latest piece
+        self.echo: list[str] = []  # the latest predictions
         self._sizes = {"predictions": 0, "timeline": 0, "rejected": 0}
         self._learned = False
 
@@ -103,6 +103,14 @@ class Run:
         self.row.restore(progress["row"])
         self.form.restore(progress["form"])
         return True
+
+    def begin(self, overwrite: bool = False) -> None:
+        """Make the folder ready for a new run."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if (self.folder / PROGRESS).exists() and not overwrite:
+            raise ValueError(f"there is a run in {self.folder}: --resume goes on with it, --overwrite begins anew")
+        for name in (PROGRESS, NEXT, TRACKER):  # in this order: what is left must not look like a run
+            (self.folder / name).unlink(missing_ok=True)
 
     def __iter__(self) -> Iterator[int]:
         self._open()
@@ -133,8 +141,9 @@ class Run:
                 output.close()
 
     def _open(self) -> None:
+        """The files to write to, cut back to where they were safe."""
         headers = {
-            "predictions": _PREDICTIONS,
+            "predictions": PREDICTIONS,
             "timeline": ",".join(timeline.COLUMNS),
             "rejected": "line,column,problem,row",
         }
