@@ -83,6 +83,7 @@ class Run:
         self.echo: list[str] = []  # the latest predictions
         self._sizes = {"predictions": 0, "timeline": 0, "rejected": 0}
         self._learned = False
+        self._outputs: dict[str, Output] = {}
 
     def resume(self, again: bool = True) -> bool:
         """Go on where the run in the folder stopped, if there is one. ``again``: its input begins again."""
@@ -91,8 +92,8 @@ class Run:
             return False
         tracker, progress = found
         then, now = progress["settings"], _as_json(asdict(self.settings))
-        for part, name, old, new in _changes(then, now):
-            raise ValueError(f"{self.folder}: {part} {name} was {old!r} before, and cannot become {new!r}")
+        for name, old, new in _changes(then, now):
+            raise ValueError(f"{self.folder}: {name} was {old!r} before, and cannot become {new!r}")
         if again:
             self.rows.skip(*progress["input"])
         if tracker is not None:
@@ -113,8 +114,8 @@ class Run:
             (self.folder / name).unlink(missing_ok=True)
 
     def __iter__(self) -> Iterator[int]:
-        self._open()
         try:
+            self._open()
             pieces = self.rows.pieces()
             failure: Exception | None = None
             while failure is None:
@@ -147,10 +148,8 @@ class Run:
             "timeline": ",".join(timeline.COLUMNS),
             "rejected": "line,column,problem,row",
         }
-        self._outputs = {
-            name: Output(self.folder / f"{name}.csv", header, self._sizes[name])
-            for name, header in headers.items()
-        }
+        for name, header in headers.items():
+            self._outputs[name] = Output(self.folder / f"{name}.csv", header, self._sizes[name])
         self.commit()
 
     def commit(self) -> None:
@@ -233,11 +232,11 @@ def _as_json(words: Any) -> Any:
     return json.loads(json.dumps(words))
 
 
-def _changes(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, str, Any, Any]]:
-    for part in now:
-        old, new = then.get(part), now[part]
-        if not (isinstance(old, dict) and isinstance(new, dict)):
-            old, new = {"": old}, {"": new}
-        for name in sorted(old.keys() | new.keys()):
-            if old.get(name) != new.get(name):
-                yield part, name, old.get(name), new.get(name)
+def _changes(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What is not as it was, by name."""
+    for name in sorted(then.keys() | now.keys()):
+        old, new = then.get(name), now.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from ((f"{name} {part}", was, now_is) for part, was, now_is in _changes(old, new))
+        elif old != new:
+            yield name, old, new
