@@ -242,9 +242,9 @@ def test_what_does_not_belong_together_is_refused(monkeypatch, capsys, table, tm
         assert contents(folder) == before
 
     refused("--resume goes on with it, --overwrite begins anew")
-    refused("tracker step was None before, and cannot become 4.0", "--resume", "--step", "4")
-    refused("every was 100 before, and cannot become 50", "--resume", "--every", "50")
-    refused("form label was None before, and cannot become 'y'", "--resume", "--label", "y")
+    refused("tracker step was None and is 4.0", "--resume", "--step", "4")
+    refused("every was 100 and is 50", "--resume", "--every", "50")
+    refused("form label was None and is 'y'", "--resume", "--label", "y")
     text = table.read_text()
     table.write_text(text.replace("-1,", "1,", 1))
     refused("table.csv: another input: its first 601 lines are not those", "--resume")

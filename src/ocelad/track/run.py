@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,9 @@ class Run:
             return False
         tracker, progress = found
         then, now = progress["settings"], _as_json(asdict(self.settings))
-        for name, old, new in _changes(then, now):
-            raise ValueError(f"{self.folder}: {name} was {old!r} before, and cannot become {new!r}")
+        changes = [f"{name} was {short(old)} and is {short(new)}" for name, old, new in _changes(then, now)]
+        if changes:
+            raise ValueError(f"{self.folder}: a run goes on only as it began: {', '.join(changes)}")
         if again:
             self.rows.skip(*progress["input"])
         if tracker is not None:
