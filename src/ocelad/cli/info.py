@@ -54,7 +54,7 @@ def _progress(path: Path) -> list[str]:
     t, rejected, points = words["counts"]
     lines = [f"{t} comparisons from {points} rows, {rejected} bad rows; {words['input'][0]} lines of input used"]
     for part in ("tracker", "form"):
-        given = {name: value for name, value in words["settings"][part].items() if value not in (None, False, [])}
+        given = {name: value for name, value in words["settings"][part].items() if value not in (None, False, [], "")}
         lines.append(
             f"{part}: " + (", ".join(f"{name} {_short(value)}" for name, value in given.items()) or "default")
         )

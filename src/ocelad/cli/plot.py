@@ -75,5 +75,5 @@ def _drawn(tracker: MetricTracker, rows: Rows, label: str) -> Any:
     found = [
         each for piece in parsed(rows, lambda row: (features.numbers(row), colour.words(row)[0])) for each in piece
     ]
-    vars(tracker).pop("feature_names_in_", None)  # the columns are in order
+    tracker.__dict__.pop("feature_names_in_", None)  # the columns are in order
     return plots.embedding(tracker, np.array([x for x, _ in found]), [word for _, word in found]).figure
