@@ -90,7 +90,7 @@ def test_score_needs_no_y_and_takes_items(monkeypatch, capsys, folder):
 def test_info_says_what_there_is(monkeypatch, capsys, folder):
     assert run(monkeypatch, "info", str(folder / "run")) in (0, None)
     out = capsys.readouterr().out
-    assert "900 comparisons from 900 rows, 0 bad rows; 901 lines of input used" in out
+    assert "900 comparisons from 900 rows, 0 rejected; 901 lines of input used" in out
     assert "MetricTracker of 3 features after 900 comparisons" in out
     assert "features that count most: age" in out  # it does, in the second half
     assert "time line of 9 rows up to comparison 900" in out

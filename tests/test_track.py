@@ -75,7 +75,7 @@ def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, tab
     assert line.weights[-1].tolist() == tracker.levels_["weight"].tolist()
     assert line.lengths.tolist() == tracker.levels_["length"].tolist()
     out = capsys.readouterr()
-    assert f"600 comparisons from 600 rows, 0 bad rows\naccuracy {1 - wrong.mean():.4f}, AUC" in out.out
+    assert f"600 comparisons from 600 rows, 0 rejected\naccuracy {1 - wrong.mean():.4f}, AUC" in out.out
     assert "comparisons/s" in out.err
 
 
@@ -274,7 +274,7 @@ def test_bad_rows_stop_a_run_or_are_set_aside(monkeypatch, capsys, table, tmp_pa
     assert f"{table}: line 51, column x_2: it must be a finite number, got 'three'" in capsys.readouterr().err
     assert len(predictions(folder)) == 49  # what came before is learned, and safe
     assert track(monkeypatch, table, folder, "--resume", "--skip-bad") in (0, None)
-    assert "600 comparisons from 600 rows, 2 bad rows" in capsys.readouterr().out
+    assert "600 comparisons from 600 rows, 2 rejected" in capsys.readouterr().out
     with (folder / "rejected.csv").open() as file:
         rejected = list(csv.DictReader(file))
     assert [(row["line"], row["column"]) for row in rejected] == [("51", "x_2"), ("402", "")]

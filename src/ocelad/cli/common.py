@@ -11,7 +11,8 @@ from typing import TextIO, get_args
 import click
 
 from .. import FileError, MetricTracker, SupervisedMetricTracker, load
-from ..data.tables import Comparisons, Format, Rows, comparisons, read_items, read_rows
+from ..data.tables import Comparisons, Rows, comparisons, read_items, read_rows
+from ..data.tables.reading import Format
 
 ITEMS = click.option(
     "--items", metavar="FILE", help="Table of items, with a column id, for columns id_a and id_b."

@@ -7,7 +7,8 @@ from contextlib import closing
 import click
 import numpy as np
 
-from ..data.tables import Columns, Format, parsed, read_rows
+from ..data.tables import Columns, parsed, read_rows
+from ..data.tables.reading import Format
 from .common import FORMAT, OUT, opened, plain_errors, saved_metric
 
 

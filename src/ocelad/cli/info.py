@@ -52,13 +52,17 @@ def _lines(path: Path) -> list[str]:
 def _progress(path: Path) -> list[str]:
     words = json.loads(path.read_text(encoding="ascii"))
     t, rejected, points = words["counts"]
-    lines = [f"{t} comparisons from {points} rows, {rejected} bad rows; {words['input'][0]} lines of input used"]
+    lines = [f"{t} comparisons from {points} rows, {rejected} rejected; {words['input'][0]} lines of input used"]
     for part in ("tracker", "form"):
-        given = {name: value for name, value in words["settings"][part].items() if value not in (None, False, [], "")}
+        given = {name: value for name, value in words["settings"][part].items() if not _unsaid(value)}
         lines.append(
             f"{part}: " + (", ".join(f"{name} {_short(value)}" for name, value in given.items()) or "default")
         )
     return lines
+
+
+def _unsaid(value: object) -> bool:
+    return value is None or value is False or value in ([], "")
 
 
 def _short(value: object) -> str:

@@ -10,7 +10,8 @@ import click
 import numpy as np
 
 from .. import MetricTracker, plots
-from ..data.tables import Columns, Format, Rows, parsed, read_rows
+from ..data.tables import Columns, Rows, parsed, read_rows
+from ..data.tables.reading import Format
 from ..track import read_timeline
 from .common import FORMAT, plain_errors, saved_metric
 

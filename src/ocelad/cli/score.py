@@ -8,7 +8,8 @@ import click
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from ..data.tables import Format, parsed, read_rows
+from ..data.tables import parsed, read_rows
+from ..data.tables.reading import Format
 from .common import FORMAT, ITEMS, OUT, columns_like, form_for, opened, plain_errors, saved_metric
 
 

@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from .. import MetricTracker, NuclearNorm
-from ..data.tables import Columns, Form, Format, Labelled, Rows, matching, read_rows
+from ..data.tables import Columns, Form, Labelled, Rows, matching, read_rows
+from ..data.tables.reading import Format
 from ..metric.partners import Strategy
 from ..track import Run, Settings
 from ..track.run import PREDICTIONS, Stopped
@@ -165,10 +166,10 @@ def _measures(run: Run) -> str:
 
 def _summary(run: Run) -> str:
     running = run.running
-    lines = [f"{run.t} comparisons from {run.points} rows, {run.rejected} bad rows"]
+    lines = [f"{run.t} comparisons from {run.points} rows, {run.rejected} rejected"]
     if run.t:
         lines.append(
-            f"accuracy {running.accuracy:.4f}, AUC {running.auc:.4f} (to within {running.auc_error:.4f}), "
+            f"accuracy {running.accuracy:.4f}, AUC {running.auc:.4f} (to within {running.auc_error:.0e}), "
             f"mean loss {running.loss / running.count:.4f}, each before it was learned"
         )
     files = [f"{run.folder / name}.csv" for name in ("predictions", "timeline", "rejected")]

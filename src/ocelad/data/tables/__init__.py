@@ -3,7 +3,7 @@
 from .cells import Columns, matching
 from .forms import Block, Comparisons, Form, comparisons, parsed, read_items
 from .labelled import Labelled
-from .reading import Format, read_rows
+from .reading import read_rows
 from .rows import BadRow, Row, Rows
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "Columns",
     "Comparisons",
     "Form",
-    "Format",
     "Labelled",
     "Row",
     "Rows",
