@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -30,9 +31,9 @@ def plain_errors() -> Iterator[None]:
     """What is wrong with an input is said in a line, without a traceback."""
     try:
         yield
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever was reading has gone
-        sys.exit(0)
+    except BrokenPipeError:  # whoever was reading has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more, at its end
+        sys.exit(128 + 13)  # as if by SIGPIPE
     except (FileError, ValueError, ImportError, OSError, EOFError) as error:
         raise click.ClickException(str(error)) from None
 

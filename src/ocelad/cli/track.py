@@ -98,6 +98,8 @@ def track(
                     rows, form, _tracker(**options), Path(out), Settings(options, how, every, not no_predictions),
                     safe=checkpoint, skip_bad=skip_bad, waiting=stop.waiting,
                 )  # fmt: skip
+                if resume:
+                    click.echo("Looking for where the run stopped ...", err=True)
                 if not (resume and run.resume(again=not new_input)):
                     run.begin(overwrite)
             _show(run, echo)
