@@ -8,15 +8,19 @@ from .domains import Ball, Metrics
 from .embedding import cluster_nmi, knn_error
 from .growth import Growth, geometric_lengths, growth_exponent
 from .problems import Problem
+from .progressive import Foreseen, progressive
 from .regret import Regret, dyadic_intervals, interval_sums, variation
+from .running import Running
 
 __all__ = [
     "Ball",
+    "Foreseen",
     "Growth",
     "LearnerBound",
     "Metrics",
     "Problem",
     "Regret",
+    "Running",
     "Solution",
     "best_constant",
     "best_sequence",
@@ -28,6 +32,7 @@ __all__ = [
     "growth_exponent",
     "interval_sums",
     "knn_error",
+    "progressive",
     "theorem_1",
     "theorem_2",
     "variation",

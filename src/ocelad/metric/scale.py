@@ -39,6 +39,9 @@ class Scale(Protocol):
     def normalise(self, u: Any, /) -> tuple[Any, Scale]:
         """The differences in units of length, each in the unit of its own time, and the scale after them."""
 
+    def units(self, lengths: list[float], /) -> tuple[list[float], Scale]:
+        """The unit after each difference of given length, and the scale after them."""
+
 
 @dataclass(frozen=True)
 class RunningScale:
@@ -54,8 +57,17 @@ class RunningScale:
     first: tuple[float, ...] = ()
 
     def normalise(self, u: Any) -> tuple[Any, RunningScale]:
-        value, count, first, factors = self.value, self.count, self.first, []
-        for norm in norms(u):
+        lengths = norms(u)
+        units, after = self.units(lengths)
+        factors = [
+            LONGEST / norm if norm > LONGEST * unit else 1.0 / unit
+            for norm, unit in zip(lengths, units, strict=True)
+        ]
+        return scaled(u, np.array(factors)), after
+
+    def units(self, lengths: list[float]) -> tuple[list[float], RunningScale]:
+        value, count, first, units = self.value, self.count, self.first, []
+        for norm in lengths:
             if norm > 0.0:  # else it says nothing about the unit
                 count += 1
                 if count <= FIRST:
@@ -64,8 +76,8 @@ class RunningScale:
                 else:
                     ratio = min(norm / value, LONGEST)
                     value, first = value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), ()
-            factors.append(LONGEST / norm if norm > LONGEST * value else 1.0 / value)
-        return scaled(u, np.array(factors)), RunningScale(value, count, first)
+            units.append(value)
+        return units, RunningScale(value, count, first)
 
 
 @dataclass(frozen=True)
@@ -83,6 +95,9 @@ class FixedScale:
                 f"most {LARGEST:.0g}; scale='auto' measures the unit from the stream"
             )
         return u / self.value, self
+
+    def units(self, lengths: list[float]) -> tuple[list[float], FixedScale]:
+        return [self.value] * len(lengths), self
 
 
 def norms(u: Any) -> list[float]:

@@ -6,6 +6,7 @@ Each function draws into the axes it is given, or into a new figure, and returns
 from .regret import regret_by_length
 from .study import tracking
 from .style import COLOURS, MARKERS, pyplot
+from .timeline import timeline
 from .tracker import embedding, heat_map, relevance, time_scales
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "regret_by_length",
     "relevance",
     "time_scales",
+    "timeline",
     "tracking",
 ]
