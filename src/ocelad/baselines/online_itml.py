@@ -36,7 +36,10 @@ class OnlineItml:
     the threshold, half-way between near and far, is 1."""
 
     def __init__(self, comid: Comid, quantiles: tuple[float, float] = (0.05, 0.95), memory: int = 1000) -> None:
-        self.G: Array = np.asarray(np.linalg.cholesky(comid.estimate.M), dtype=np.float64)
+        try:
+            self.G: Array = np.asarray(np.linalg.cholesky(comid.estimate.M), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            raise ValueError("origin must be positive definite (a number > 0, say 1.0) for online ITML") from None
         self.rate, self.quantiles, self.memory = comid.step, quantiles, memory
         self.seen = np.zeros(0)
         self.estimate = comid.estimate

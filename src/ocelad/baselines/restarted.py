@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..ensemble import Restarted, check_base
+from ..ensemble import check_base
 from ..learner import Array, Opening, Spawn, Weights
 from ..metric import Metric, MetricTracker
 from ..weights import OceladWeights, SaolWeights, advanced
-from .compiled import compiled
 from .fixed_rate import comid
+from .stacked import StackedRestarted
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,9 @@ class RestartedComid:
     def __post_init__(self) -> None:
         check_base(self.base)
 
-    def __call__(self, spawn: Spawn[Metric]) -> Restarted[Metric]:
-        return Restarted(compiled(spawn), self.base)
+    def __call__(self, spawn: Spawn[Metric]) -> StackedRestarted:
+        comid_on_intervals: Any = spawn
+        return StackedRestarted(comid_on_intervals, self.base)
 
 
 def restarted(
@@ -63,6 +64,9 @@ class UnclippedSaol:
 
     seed: int = 0
     fields: ClassVar[tuple[str, ...]] = SaolWeights.fields
+
+    def __post_init__(self) -> None:
+        SaolWeights(self.seed)  # refuses what is no seed
 
     def open(self, state: Array, opening: Opening) -> Array:
         return SaolWeights(self.seed).open(state, opening)
