@@ -40,20 +40,19 @@ from ocelad.studies import EVERY, Record, summary
 from ocelad.studies.synthetic import Tracker
 
 Makers = Mapping[str, Callable[[], Tracker]]
-DIFFUSIONS = (0.0, 0.1, 0.3)
 GRID: Makers = {
     **{f"COMID {s:g}": partial(comid, s) for s in (0.25, 0.5, 1.0, 2.0, 4.0)},
     **{f"MDML, von Neumann {s:g}": partial(mdml, s, VonNeumann()) for s in (0.25, 0.5, 1.0, 2.0)},
     **{f"MDML, LogDet {s:g}": partial(mdml, s) for s in (0.5, 1.0, 2.0, 4.0, 8.0)},
-    **{f"SAOL {s:g}": partial(saol, s) for s in (0.5, 2.0, 8.0, 32.0)},
-    **{f"SAOL, unclipped {s:g}": partial(saol, s, clipped=False) for s in (0.5, 2.0, 8.0, 32.0)},
+    **{f"SAOL {s:g}": partial(saol, s) for s in (2.0, 8.0, 32.0, 128.0)},
+    **{f"SAOL, unclipped {s:g}": partial(saol, s, clipped=False) for s in (2.0, 8.0, 32.0, 128.0)},
     **{f"online ITML {r:g}": partial(online_itml, r) for r in (0.1, 0.3, 1.0, 3.0, 10.0)},
     **{f"restarted {s:g}": partial(restarted, s) for s in (2.0, 8.0, 32.0)},
     **{
         f"restarted, fixed share {s:g}": partial(restarted, s, base=8, weights=FixedShare())
         for s in (2.0, 8.0, 32.0)
     },
-    **{f"AdaGrad {s:g}": partial(adagrad, s) for s in (4.0, 16.0, 64.0, 256.0)},
+    **{f"AdaGrad {s:g}": partial(adagrad, s) for s in (16.0, 64.0, 256.0, 1024.0)},
     **{f"FTRL {s:g}": partial(ftrl, s) for s in (1.0, 4.0, 16.0, 64.0)},
     **{f"dynamic mirror descent {s:g}": partial(dynamic_mirror_descent, s) for s in (0.5, 1.0, 2.0)},
     **{
@@ -62,7 +61,7 @@ GRID: Makers = {
     },
     **{
         f"follow the leading history {s:g}, {r:g}": partial(leading_history, s, base=8, rate=r)
-        for s, r in ((8.0, 0.3), (8.0, 1.0), (8.0, 3.0), (2.0, 1.0), (32.0, 1.0))
+        for s, r in ((8.0, 0.1), (8.0, 0.3), (8.0, 1.0), (2.0, 0.3), (32.0, 0.3))
     },
     "fixed share": partial(fixed_share, (0.25, 0.5, 1.0, 2.0, 4.0)),
 }
