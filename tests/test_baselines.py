@@ -77,6 +77,9 @@ def test_all_track_deterministically_one_by_one_or_at_once(name):
     np.testing.assert_array_equal(pairs, kept)
     np.testing.assert_array_equal(together.transform(X), again.transform(X))
     np.testing.assert_allclose(together.transform(X), single.transform(X), atol=1e-10)
+    assert together.pair_distance(pairs) == pytest.approx(
+        np.linalg.norm(together.transform(pairs[:, 0]) - together.transform(pairs[:, 1]), axis=1), abs=1e-8
+    )
     if name != "Euclid":
         assert set(together.predict(pairs)) <= {-1, 1}
         assert (np.linalg.eigvalsh(matrix(together)) > -1e-12).all()

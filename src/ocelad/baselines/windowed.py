@@ -114,7 +114,8 @@ class Windowed:
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates in which the distance is Euclidean."""
-        rows = validate.points(np.asarray(X), self._kept[0].shape[2] if self._kept else np.shape(X)[-1])
+        given = np.atleast_1d(X)
+        rows = validate.points(given, self._kept[0].shape[2] if self._kept else given.shape[-1])
         return np.array(rows) if self.fitted is None else np.asarray(self.fitted.transform(rows))
 
     def pair_distance(self, pairs: ArrayLike) -> Array:
