@@ -115,8 +115,9 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|")
     for line in summary(records):
         parts = " | ".join(f"{error:.3f}" for error in line.segments)
+        p = "-" if tune else f"{line.p_nmi:.2f}"
         print(
-            f"| {line.method} | {parts} | {line.error:.4f} ± {line.standard_error:.4f} | {line.p_nmi:.2f} "
+            f"| {line.method} | {parts} | {line.error:.4f} ± {line.standard_error:.4f} | {p} "
             f"| {total[line.method] / options.trials:.1f} |"
         )
 

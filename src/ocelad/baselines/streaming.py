@@ -41,7 +41,7 @@ STREAMING: Mapping[str, Callable[[], Tracker]] = {
     "AdaGrad": lambda: adagrad(step=256.0),
     "FTRL": lambda: ftrl(step=16.0),
     "dynamic mirror descent": lambda: dynamic_mirror_descent(step=1.0),
-    "follow the leading history": lambda: leading_history(step=8.0, base=8),
+    "follow the leading history": lambda: leading_history(step=32.0, base=8),
     "fixed share": lambda: fixed_share((0.25, 0.5, 1.0, 2.0, 4.0)),
     "Euclid": Euclid,
 }
