@@ -33,7 +33,8 @@ STREAMING: Mapping[str, Callable[[], Tracker]] = {
     "COMID, low rate": lambda: comid(step=0.25),
     "MDML, von Neumann": lambda: mdml(step=0.5, divergence=VonNeumann()),
     "MDML, LogDet": lambda: mdml(step=2.0),
-    "SAOL": lambda: saol(step=128.0),
+    "SAOL": lambda: saol(step=8.0),  # the step of the paper's setting
+    "SAOL, best rate": lambda: saol(step=128.0),
     "SAOL, unclipped": lambda: saol(step=32.0, clipped=False),
     "online ITML": lambda: online_itml(rate=1.0),
     "restarted": lambda: restarted(step=32.0),
