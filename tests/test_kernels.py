@@ -97,7 +97,7 @@ def scratch(size):
 
 
 def dictionary(Q, r, rng):
-    """A stack whose first learner has columns Q, combinations of its own and of comparisons, one of them unused."""
+    """A stack whose first learner has columns Q, combinations of its own and of comparisons."""
     n = len(Q)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ocelad.metric.stack._DEFERRED", 1)

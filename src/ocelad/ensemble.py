@@ -17,14 +17,14 @@ from .intervals import length, opening
 from .learner import Array, E, Ensemble, Learner, Opening, Spawn, combine
 
 
-class _Slots(Generic[E]):
+class Slots(Generic[E]):
     """The three verbs that do not depend on when a slot opens."""
 
     def __init__(self, learners: Sequence[Learner[E]] = ()) -> None:
         self.learners = list(learners)
 
     def losses(self, loss: Any) -> Array:
-        return np.array([loss(learner.estimate) for learner in self.learners], dtype=np.float64)
+        return np.array([judged(learner, loss) for learner in self.learners], dtype=np.float64)
 
     def update(self, loss: Any) -> None:
         before = [copy.copy(learner) for learner in self.learners]
@@ -39,13 +39,18 @@ class _Slots(Generic[E]):
         return combine(p, [learner.estimate for learner in self.learners])
 
 
+def judged(learner: Learner[Any], loss: Any) -> float:
+    """The loss of a learner's estimate; a learner with ``judge(loss)`` need not form its estimate for that."""
+    return learner.judge(loss) if hasattr(learner, "judge") else loss(learner.estimate)
+
+
 def _dyadic(t: int, base: int) -> Opening:
     """What opens before step t on a clock that starts at ``base``: slot = level."""
     levels = range(opening(base + t, base))
     return Opening(t, tuple(levels), tuple(float(length(level, base)) for level in levels))
 
 
-class Rice(_Slots[E]):
+class Rice(Slots[E]):
     """The retro-initialised ensemble of the paper, over any black-box learners.
 
     Parameters
@@ -73,7 +78,7 @@ class Rice(_Slots[E]):
         return now
 
 
-class Restarted(_Slots[E]):
+class Restarted(Slots[E]):
     """Learners on the same dyadic intervals, each starting from the origin: no retro-initialisation."""
 
     def __init__(self, spawn: Spawn[E], base: int = 1) -> None:
@@ -86,7 +91,7 @@ class Restarted(_Slots[E]):
         return now
 
 
-class Pool(_Slots[E]):
+class Pool(Slots[E]):
     """A fixed set of learners that never restart, such as one learner at several rates.
 
     ``lengths`` tells the combiner each learner's time-scale, where it has one (a sliding window, say).
