@@ -248,24 +248,26 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
             learners, form = algorithm_2(self, n, start), inputs.preprocessor(self.preprocessor)
         if not rows.shape[0]:
             return self
-        if not known or type(named) is not np.ndarray:
-            inputs.check_names(self, named, known)
 
-        if not known:
-            self._ocelad, self._loss, self._recipe = learners.ocelad, learners.loss, learners.recipe
-            self.n_features_in_, self.preprocessor_ = n, form
-        self._given = self._threshold = None
-        ocelad = learners.ocelad
+        ocelad, kept = learners.ocelad, dict(self.__dict__)
         before = ocelad.t
         try:
-            self._scale = scale_after
+            if not known or type(named) is not np.ndarray:
+                inputs.check_names(self, named, known)
+            if not known:
+                self._ocelad, self._loss, self._recipe = ocelad, learners.loss, learners.recipe
+                self.n_features_in_, self.preprocessor_ = n, form
+            self._given, self._threshold, self._scale = None, None, scale_after
             with Announced():
                 if self._history is None:
                     comparisons.teach(learners, normalised)
                 else:
                     comparisons.watched(self._history, learners, normalised)
         except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
-            self._scale = scale.normalise(rows[: ocelad.t - before])[1]
+            if ocelad.t == before:  # nothing: it has not begun
+                self.__dict__ = kept
+            else:
+                self._scale = scale.normalise(rows[: ocelad.t - before])[1]
             raise
         return self
 
