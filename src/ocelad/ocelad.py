@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal
 
 import numpy as np
 
+from .interrupt import undivided
 from .learner import Array, E, Ensemble, Weights, check_part
 
 Order = Literal["before", "after"]
@@ -70,6 +71,7 @@ class Ocelad(Generic[E]):
         """The normalised weight of every slot."""
         return self.weights.probabilities(self.state)
 
+    @undivided()
     def update(self, loss: Any) -> None:
         """Take the next loss."""
         p = self.weights.mixture(self.state)
