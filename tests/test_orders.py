@@ -94,13 +94,16 @@ def test_bad_weights_are_refused(weight):
         MetricTracker().partial_fit(pairs, y, sample_weight=weight)
 
 
-def test_going_over_to_black_boxes_changes_nothing_else():
+@pytest.mark.parametrize(("cut", "max_rank"), [(100, None), (280, 2)])
+def test_going_over_to_black_boxes_changes_nothing_else(cut, max_rank):
     pairs, y = comparisons(seed=3, steps=300, n=6)
-    weight = np.where(np.arange(300) < 100, 1.0, 2.0)
-    both = MetricTracker().partial_fit(pairs[:100], y[:100]).partial_fit(pairs[100:], y[100:], weight[100:])
-    boxes = MetricTracker(ensemble=lambda spawn: Rice(spawn, 8)).partial_fit(pairs, y, weight)
+    weight = np.where(np.arange(300) < cut, 1.0, 2.0)
+    both = MetricTracker(max_rank=max_rank).partial_fit(pairs[:cut], y[:cut])
+    both.partial_fit(pairs[cut:], y[cut:], weight[cut:])
+    boxes = MetricTracker(max_rank=max_rank, ensemble=lambda spawn: Rice(spawn, 8)).partial_fit(pairs, y, weight)
     np.testing.assert_allclose(both.levels_["weight"], boxes.levels_["weight"], rtol=1e-8)
     np.testing.assert_allclose(both.get_mahalanobis_matrix(), boxes.get_mahalanobis_matrix(), atol=1e-9)
+    np.testing.assert_allclose(both.discarded_, boxes.discarded_, atol=1e-9)
 
 
 # Triplets and quadruplets
