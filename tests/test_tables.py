@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ocelad import MetricTracker, SupervisedMetricTracker
+from ocelad import CoinBetting, MetricTracker, SupervisedMetricTracker
 from ocelad.metric import inputs
 
 
@@ -27,6 +27,12 @@ def close(one, other):
     assert one.mu_ == pytest.approx(other.mu_, rel=1e-12)
 
 
+def same(one, other):
+    np.testing.assert_array_equal(one.get_mahalanobis_matrix(), other.get_mahalanobis_matrix())
+    assert one.levels_.tobytes() == other.levels_.tobytes()
+    assert one.scale_ == other.scale_
+
+
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix])
 def test_sparse_pairs_are_dense_pairs(kind, monkeypatch):
     monkeypatch.setattr(inputs, "DENSE", 400)  # several blocks
@@ -39,6 +45,42 @@ def test_sparse_pairs_are_dense_pairs(kind, monkeypatch):
     np.testing.assert_allclose(
         short.pair_distance((kind(X), kind(Z))), short.pair_distance(dense(X, Z)), atol=1e-10
     )
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_one_side_may_be_sparse(kind):
+    X, Z, y = documents(seed=0, m=60)
+    whole = MetricTracker().partial_fit(dense(X, Z), y)
+    for sides in ((kind(X), Z.toarray()), (X.toarray(), kind(Z)), (kind(X), np.asfortranarray(Z.toarray()))):
+        same(MetricTracker().partial_fit(sides, y), whole)
+
+
+def disordered(X, row):
+    """The same matrix with one row written backwards and in two halves."""
+    first, last = X.indptr[row : row + 2]
+    data = np.concatenate([X.data[:first], X.data[first:last][::-1] / 2, X.data[first:last] / 2, X.data[last:]])
+    part = X.indices[first:last]
+    indices = np.concatenate([X.indices[:first], part[::-1], part, X.indices[last:]])
+    indptr = X.indptr + np.where(np.arange(len(X.indptr)) > row, last - first, 0)
+    return sparse.csr_array((data, indices, indptr), shape=X.shape)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": CoinBetting()}], ids=["compiled", "general"])
+def test_the_layout_in_memory_does_not_matter(options):
+    X, Z, y = documents(seed=1, m=60)
+    rows, pairs = MetricTracker(**options).partial_fit((X, Z), y), dense(X, Z)
+    same(MetricTracker(**options).partial_fit((disordered(X, 7), disordered(Z, 30)), y), rows)
+    one_by_one = MetricTracker(**options)
+    for k in range(60):
+        one_by_one.partial_fit((disordered(X, 7)[k : k + 1], disordered(Z, 30)[k : k + 1]), y[k : k + 1])
+    same(one_by_one, rows)
+    plain = MetricTracker(**options).partial_fit(pairs, y)
+    columns = np.asfortranarray(pairs)
+    same(MetricTracker(**options).partial_fit(columns, y), plain)
+    np.testing.assert_array_equal(plain.pair_distance(columns), plain.pair_distance(pairs))
+    triplets = np.stack([pairs[:, 0], pairs[:, 1], pairs[::-1, 0]], axis=1)
+    ordered = MetricTracker(**options).partial_fit_triplets(triplets)
+    same(MetricTracker(**options).partial_fit_triplets(np.asfortranarray(triplets)), ordered)
 
 
 def test_sparse_rows_by_number():
