@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from ocelad import CoinBetting, MetricTracker, SupervisedMetricTracker
+from ocelad.many import KeyedTrackers
 from ocelad.metric import inputs
 
 
@@ -180,3 +181,64 @@ def test_labelled_tables(frame):
     )
     with pytest.raises(ValueError, match="feature names should match"):
         tracker.partial_fit(frame(X, "cba"), y)
+
+
+ASKING = {
+    **{
+        word: lambda tracker, pairs, _, word=word: getattr(tracker, word)(pairs)
+        for word in ("pair_distance", "predict", "predict_proba", "decision_function")
+    },
+    "score": lambda tracker, pairs, y: tracker.score(pairs, y),
+    "calibrate_threshold": lambda tracker, pairs, y: tracker.calibrate_threshold(pairs, y).threshold_,
+}
+
+
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
+@pytest.mark.parametrize("word", ASKING)
+def test_whoever_asks_must_name_features_alike(frame, word):
+    rng = np.random.default_rng(9)
+    X, Z, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)), rng.choice([-1, 1], size=30)
+    tracker = MetricTracker().partial_fit((frame(X, "abc"), frame(Z, "abc")), y)
+    answer = ASKING[word](tracker, (frame(X, "abc"), frame(Z, "abc")), y)
+    np.testing.assert_array_equal(answer, ASKING[word](tracker, np.stack([X, Z], axis=1), y))
+    for names in (("cba", "cba"), ("abc", "cba")):
+        with pytest.raises(ValueError, match="feature names should match"):
+            ASKING[word](tracker, (frame(X, names[0]), frame(Z, names[1])), y)
+
+
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
+def test_sides_agree_even_where_no_names_were_learned(frame):
+    rng = np.random.default_rng(9)
+    X, Z, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)), rng.choice([-1, 1], size=30)
+    tracker = MetricTracker().partial_fit(np.stack([X, Z], axis=1), y)
+    for learn_or_ask in (lambda pairs: tracker.partial_fit(pairs, y), tracker.predict):
+        with pytest.raises(ValueError, match="feature names should match"):
+            learn_or_ask((frame(X, "abc"), frame(Z, "cba")))
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        tracker.predict((frame(X, "cba"), frame(Z, "cba")))
+
+
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
+def test_labelled_and_keyed_points_are_named_alike(frame):
+    rng = np.random.default_rng(10)
+    X, Z, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)), rng.choice([-1, 1], size=30)
+    good, bad, keys = (frame(X, "abc"), frame(Z, "abc")), (frame(X, "cba"), frame(Z, "cba")), ["u", "v"] * 15
+    labelled = SupervisedMetricTracker(random_state=0).fit(good[0], y)
+    np.testing.assert_array_equal(labelled.pair_distance(good), labelled.pair_distance(np.stack([X, Z], axis=1)))
+    keyed = KeyedTrackers().partial_fit(keys, good, y)
+    assert [keyed[key].feature_names_in_.tolist() for key in "uv"] == [["a", "b", "c"]] * 2
+    plain = KeyedTrackers().partial_fit(keys, np.stack([X, Z], axis=1), y)
+    np.testing.assert_array_equal(
+        keyed.pair_distance(keys, good), plain.pair_distance(keys, np.stack([X, Z], axis=1))
+    )
+    for ask in (
+        lambda: labelled.pair_distance(bad),
+        lambda: keyed.pair_distance(keys, bad),
+        lambda: keyed.predict(keys, bad),
+        lambda: keyed.partial_fit(["w"] * 30, bad, y),
+        lambda: KeyedTrackers().partial_fit(keys, (good[0], bad[1]), y),
+    ):
+        with pytest.raises(ValueError, match="feature names should match"):
+            ask()
+    assert list(keyed) == ["u", "v"]
+    assert not hasattr(keyed.tracker, "feature_names_in_")

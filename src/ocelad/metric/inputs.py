@@ -142,11 +142,11 @@ def check_names(estimator: Any, given: Any, known: bool) -> None:
     frames = [side for side in given if is_frame(side)] if isinstance(given, (tuple, list)) else []
     if not known and is_frame(estimator.preprocessor):
         frames.append(estimator.preprocessor)
-    probe = copy.copy(estimator)  # so that frames that disagree leave no trace
-    for number, frame in enumerate(frames):
-        validate_data(probe, frame, reset=not known and number == 0, skip_check_array=True)
-    if hasattr(probe, "feature_names_in_"):
-        estimator.feature_names_in_ = probe.feature_names_in_
+    sides = copy.copy(estimator)
+    for number, frame in enumerate(frames):  # they must agree among themselves, too
+        validate_data(sides, frame, reset=number == 0, skip_check_array=True)
+    if frames:
+        validate_data(estimator, frames[0], reset=not known, skip_check_array=True)
 
 
 def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
