@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from literal import Literal
-from ocelad import L1, CoinBetting, LogDet, Logistic, MetricTracker, Rice, SquaredHinge, VonNeumann
+from ocelad import L1, CoinBetting, Hinge, LogDet, Logistic, MetricTracker, Rice, SquaredHinge, VonNeumann
 from streams import comparisons
 
 DEFAULTS = dict(step=8.0, strength=0.02, base=8, threshold_step=0.1, combiner="share", scale="auto")
@@ -92,6 +92,20 @@ def test_bad_weights_are_refused(weight):
     pairs, y = comparisons(seed=2, steps=2, n=4)
     with pytest.raises(ValueError, match="sample_weight must be"):
         MetricTracker().partial_fit(pairs, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), Logistic()], ids=repr)
+def test_weights_of_any_size(loss):
+    """A huge one is refused before anything changes, not when its square overflows; a tiny one is learned."""
+    pairs, y = comparisons(seed=2, steps=20, n=4)
+    tracker = MetricTracker(loss=loss).partial_fit(pairs, y)
+    before = tracker.levels_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.scale_
+    with pytest.raises(ValueError, match=r"sample_weight must be .* from 0 to 1e\+100"):
+        tracker.partial_fit(pairs, y, sample_weight=np.where(np.arange(20) == 9, 1e160, 1.0))
+    assert before == (tracker.levels_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.scale_)
+    for weight in (1e100, 1e-160, 5e-324):
+        tracker = MetricTracker(loss=loss).partial_fit(pairs, y, sample_weight=np.full(20, weight))
+        assert np.isfinite(tracker.get_mahalanobis_matrix()).all()
 
 
 @pytest.mark.parametrize(("cut", "max_rank"), [(100, None), (280, 2)])
