@@ -202,6 +202,8 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         new = copy.copy(self)  # what has been learned before is lost only when all has gone well
         for name in LEARNED:
             new.__dict__.pop(name, None)
+        if self._history is not None:
+            new._history = self._history.anew()
         new._check_preprocessor()
         u = inputs.differences(pairs, type(self).__name__, new.preprocessor_)
         labels = validate.strict_labels(y, u.shape[0])
@@ -210,9 +212,9 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         new._take(Pairs(u, labels), named=pairs)
         distances = new.get_metric().distance(u)
         new._threshold = calibration.best_threshold(distances, labels, **(calibration_params or {}))
-        for name in LEARNED:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(new.__dict__)
+        if self._history is not None:
+            new._history = self._history.replaced(new._history)
+        self.__dict__ = new.__dict__
         return self
 
     def partial_fit_triplets(self, triplets: Any) -> Self:
