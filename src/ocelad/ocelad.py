@@ -8,6 +8,7 @@ and the rule for the weights sees only a vector of losses. It is a learner itsel
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Generic, Literal
 
 import numpy as np
@@ -60,6 +61,12 @@ class Ocelad(Generic[E]):
         self.lengths: Array = np.zeros(0)
         self.losses: Array = np.zeros(0)  # each slot's latest loss; nan before its first
         self._open()  # line 2
+
+    def __copy__(self) -> Ocelad[E]:
+        """Another one that goes on from here by itself, as copies of learners do."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, ensemble=copy.copy(self.ensemble), lengths=self.lengths.copy())
+        return other
 
     @property
     def estimate(self) -> E:
