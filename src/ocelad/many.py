@@ -160,15 +160,18 @@ class KeyedTrackers:
 
 def _places(keys: Any, m: int) -> dict[Hashable, Integers]:
     """Where each key is, in order."""
-    keys = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+    # Python's own keys, but for dates, which would become whole numbers of some unit
+    keys = keys.tolist() if isinstance(keys, np.ndarray) and keys.dtype.kind not in "mM" else list(keys)
     if len(keys) != m:
         raise ValueError(f"keys must have one key for each of {m} pairs, got {len(keys)}")
     places: dict[Hashable, list[int]] = {}
     for number, key in enumerate(keys):
         try:
+            if key != key:  # NaN: nobody would find it again
+                raise TypeError
             places.setdefault(key, []).append(number)
         except TypeError:
-            raise ValueError(f"keys must be hashable, got {key!r}") from None
+            raise ValueError(f"keys must be hashable and equal to themselves, got {key!r}") from None
     return {key: np.array(at, dtype=np.int64) for key, at in places.items()}
 
 
