@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, Self
 
 import numpy as np
 
@@ -18,16 +18,21 @@ from .learner import Array, E, Ensemble, Learner, Opening, Spawn, combine
 
 
 class Slots(Generic[E]):
-    """The three verbs that do not depend on when a slot opens."""
+    """The three verbs that do not depend on when a slot opens. A copy has learners of its own."""
 
     def __init__(self, learners: Sequence[Learner[E]] = ()) -> None:
         self.learners = list(learners)
+
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, learners=[copy.copy(learner) for learner in self.learners])
+        return other
 
     def losses(self, loss: Any) -> Array:
         return np.array([judged(learner, loss) for learner in self.learners], dtype=np.float64)
 
     def update(self, loss: Any) -> None:
-        before = [copy.copy(learner) for learner in self.learners]
+        before = copy.copy(self).learners
         try:
             for learner in self.learners:
                 learner.update(loss)
@@ -122,6 +127,12 @@ class Union(Generic[E]):
         # renumber its neighbours.
         self.slots: list[tuple[int, int]] = []
 
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        ensembles = tuple(copy.copy(ensemble) for ensemble in self.ensembles)
+        other.__dict__.update(self.__dict__, ensembles=ensembles, slots=list(self.slots))
+        return other
+
     def open(self, t: int) -> Opening:
         numbers, lengths = [], []
         for part, ensemble in enumerate(self.ensembles):
@@ -138,8 +149,13 @@ class Union(Generic[E]):
         return np.array([inner[part][slot] for part, slot in self.slots])
 
     def update(self, loss: Any) -> None:
-        for ensemble in self.ensembles:
-            ensemble.update(loss)
+        before = copy.copy(self).ensembles
+        try:
+            for ensemble in self.ensembles:
+                ensemble.update(loss)
+        except BaseException:
+            self.ensembles = before
+            raise
 
     def mix(self, p: Array) -> E:
         share = [[0.0] * sum(part == owner for owner, _ in self.slots) for part in range(len(self.ensembles))]

@@ -58,6 +58,7 @@ class StackedRestarted:
         for array in (stack.E, stack.F, stack.S, stack.scalars, stack.features):
             array[slot] = array[0]
         stack.meta[codes.RANK :, slot] = stack.meta[codes.RANK :, 0]
+        stack.meta[codes.SINCE, slot] = stack.meta[codes.CLOCK, codes.RECENT]
 
     def losses(self, loss: Any) -> Array:
         return self._for(loss).losses(loss)

@@ -30,6 +30,11 @@ LARGEST = 1e35
 """With a scale that is not learned, the longest difference whose eighth power is still a number."""
 
 
+TINY, HUGE = 1e-307, 1e308
+"""What is shorter counts as zero: it may have no inverse. What is longer, the diagonal of a cube of huge numbers
+say, counts as so long."""
+
+
 class Scale(Protocol):
     """A unit of length, and how it goes on."""
 
@@ -113,7 +118,7 @@ def norms(u: Any) -> list[float]:
 
 def _careful_norm(row: Array) -> float:
     size = float(np.abs(row).max(initial=0.0))
-    return size * math.sqrt(float(np.square(row / size).sum())) if size > 0 else 0.0
+    return min(size * math.sqrt(float(np.square(row / size).sum())), HUGE) if size > TINY else 0.0
 
 
 def scaled(u: Any, factors: Array) -> Any:
