@@ -12,6 +12,7 @@ except ImportError:
     sys.exit('The ocelad command needs a few small packages: pip install "ocelad[cli,plots]"')
 
 from .demo import demo
+from .study import study
 from .warmup import warmup
 
 
@@ -21,5 +22,5 @@ def main() -> None:
     """Track a similarity function while it changes."""
 
 
-for command in (demo, warmup):
+for command in (demo, study, warmup):
     main.add_command(command)

@@ -76,7 +76,7 @@ def _entropy(p: Array) -> float:
 
 @kernel
 def _errors(X: Array, labels: Labels, classes: int, k: int) -> int:
-    d, n = X.shape
+    n = X.shape[1]
     far, near, who = np.empty(n), np.empty(k), np.zeros(k, dtype=np.int64)
     votes, wrong = np.empty(classes), 0
     for i in range(n):
@@ -131,7 +131,7 @@ def _clusters(X: Array, some: Array, k: int, draws: Array) -> Labels:
 
 @kernel
 def _plus_plus(X: Array, k: int, draws: Array) -> Array:
-    """Each centre the best of a few points drawn with chances as their squared distance from the centres so far."""
+    """Each centre the best of a few points, drawn with chances as their squared distance from those so far."""
     d, n = X.shape
     centres, least, square, chosen = np.empty((k, d)), np.full(n, np.inf), np.empty(n), np.empty(n)
     for c in range(k):
