@@ -13,7 +13,7 @@ from .. import plots, studies
 from ..data import SCENARIO
 from ..studies import Results, Store, Study
 from ..studies.methods import DEFAULT, METHODS, slug
-from ..studies.tuning import FIRST_TRIAL, TUNED, TUNINGS
+from ..studies.tuning import FIRST_TRIAL, TUNED
 from . import options as o
 
 
@@ -79,7 +79,7 @@ def synthetic(trials: int, seed: int, rates: Path | None, methods: tuple[str, ..
         default=",".join(map(slug, TUNED)),
         show_default=True,
         callback=o.methods,
-        help=f"Whose rates to choose, of {', '.join(map(slug, TUNINGS))}.",
+        help=f"Whose rates to choose, of {', '.join(map(slug, studies.TUNINGS))}.",
     ),
     *o.SCENARIO,
     *o.ENGINE,
@@ -92,12 +92,12 @@ def tune(trials: int, seed: int, methods: tuple[str, ...], **options: Any) -> No
     """
     engine, out, choices = o.engine(options), o.folder(options), []
     for method in methods:
-        if method not in TUNINGS:
+        if method not in studies.TUNINGS:
             raise click.BadParameter(
-                f"{slug(method)} has no rates to try: choose of {', '.join(map(slug, TUNINGS))}"
+                f"{slug(method)} has no rates to try: choose of {', '.join(map(slug, studies.TUNINGS))}"
             )
     for method in methods:
-        candidates = TUNINGS[method].study(Study(methods=(method,), **options), method)
+        candidates = studies.TUNINGS[method].study(Study(methods=(method,), **options), method)
         with Store(out / f"tune-{slug(method)}.sqlite", candidates) as store:
             _run(store, range(seed, seed + trials), engine, slug(method))
             choice = studies.choose(Results.of(candidates, store.outcomes(seed, seed + trials - 1)))

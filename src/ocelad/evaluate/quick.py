@@ -17,7 +17,7 @@ from ..metric.kernels.jit import kernel
 
 Labels = NDArray[np.int64]
 
-STARTS, CANDIDATES = 8, 3  # k-means++ starts, and how many points are tried for each centre
+STARTS, CANDIDATES = 10, 3  # k-means++ starts, and how many points are tried for each centre
 THINNED = 4  # starts are tried on every fourth point
 SAME = 1e-9  # sums of squares as close as this belong to the same clusters
 ITERATIONS = 300

@@ -39,7 +39,8 @@ def experiment(results: Results) -> Figure:
         for panel, values in ((panels[1], results.error[:, k]), (panels[2], results.good[:, k])):
             mean, error = _over_trials(values)
             panel.plot(times, mean, **look)
-            panel.fill_between(times, mean - 2 * error, mean + 2 * error, color=colour, alpha=0.2, lw=0)
+            low, high = np.clip([mean - 2 * error, mean + 2 * error], 0, 1)
+            panel.fill_between(times, low, high, color=colour, alpha=0.2, lw=0)
     panels[1].set(ylabel="5-NN error", ylim=(0, None))
     panels[2].set(ylabel="P(NMI > 0.8)", ylim=(-0.02, 1.02), xlabel="time step")
     for panel in panels[1:]:

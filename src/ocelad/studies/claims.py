@@ -110,7 +110,8 @@ def _less(
     names = results.study.methods
     by, error = mean(lead)
     holds = None if not abs(by) > 2 * error else by > 0
-    words = f"its mean error is lower by {by:.4f} ± {error:.4f} than that of {names[rival]} {where}"
+    side = "lower" if by >= 0 else "higher"
+    words = f"its mean error is {side} by {abs(by):.4f} ± {error:.4f} than that of {names[rival]} {where}"
     return Verdict(claim, names[method], holds, words)
 
 
@@ -143,11 +144,12 @@ def _drops(results: Results) -> Iterator[Verdict]:
     for jump in results.study.jumps:
         before, after = _in(results, jump - 1)[-2:], _in(results, jump)[:2]
         loss = results.error[:, :, after].mean(axis=2) - results.error[:, :, before].mean(axis=2)
-        for k in (*_readings(results), *_others(results)):
+        learning = set(_others(results)) - set(_named(results, "Euclid"))
+        for k in (*_readings(results), *sorted(learning)):
             by, error = mean(loss[:, k])
             yield Verdict(
                 f"A change causes a sudden loss of performance, before segment {jump}",
                 results.study.methods[k],
                 None if not abs(by) > 2 * error else by > 0,
-                f"the error rises by {by:.3f} ± {error:.3f} from the two evaluations before to the two after",
+                f"the error changes by {by:+.3f} ± {error:.3f} from the two evaluations before to the two after",
             )

@@ -12,6 +12,7 @@ from .outcome import Outcome, run_trial
 from .store import Store
 
 T = TypeVar("T")
+ORPHANED = 5  # seconds without work after which a process ends: nobody tells it when its parent is killed
 Engine = Callable[[Callable[..., T], Iterable[tuple[Any, ...]]], Iterator[T]]
 
 
@@ -19,7 +20,7 @@ def loky(jobs: int) -> Engine[Any]:
     """So many processes, one BLAS thread each; with one job, this process."""
 
     def run(function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
-        with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=ORPHANED):
             yield from Parallel(return_as="generator_unordered", batch_size=1)(
                 delayed(function)(*call) for call in calls
             )
