@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from threading import Thread
+from time import sleep
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
@@ -12,7 +16,6 @@ from .outcome import Outcome, run_trial
 from .store import Store
 
 T = TypeVar("T")
-ORPHANED = 5  # seconds without work after which a process ends: nobody tells it when its parent is killed
 Engine = Callable[[Callable[..., T], Iterable[tuple[Any, ...]]], Iterator[T]]
 
 
@@ -20,12 +23,30 @@ def loky(jobs: int) -> Engine[Any]:
     """So many processes, one BLAS thread each; with one job, this process."""
 
     def run(function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
-        with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1, idle_worker_timeout=ORPHANED):
+        with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
             yield from Parallel(return_as="generator_unordered", batch_size=1)(
-                delayed(function)(*call) for call in calls
+                delayed(_with_parent)(os.getpid(), function, call) for call in calls
             )
 
     return run
+
+
+def _with_parent(parent: int, function: Callable[..., T], call: tuple[Any, ...]) -> T:
+    if os.getpid() != parent:
+        _end_with(parent)
+    return function(*call)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, which if killed tells nobody; else it waits for work for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(1.0)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def dask(jobs: int, address: str | None = None) -> Engine[Any]:
