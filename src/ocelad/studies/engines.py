@@ -39,7 +39,7 @@ def _with_parent(parent: int, function: Callable[..., T], call: tuple[Any, ...])
 
 @cache
 def _end_with(parent: int) -> None:
-    """End this process when its parent is gone, which if killed tells nobody; else it waits for work for minutes."""
+    """End this process when its parent is gone, which tells nobody if killed; work is waited for for minutes."""
 
     def watch() -> None:
         while os.getppid() == parent:
