@@ -109,57 +109,58 @@ from ocelad.data import Segment
 from ocelad.studies import ENGINES, Store, Study, run_study
 study = Study({methods!r}, {segments!r}, points=400)
 with Store(Path({path!r}), study) as store:
-    print("ready", flush=True)
-    for _ in run_study(study, range(6), store, ENGINES["loky"](1)):
-        pass
+    for _ in run_study(study, range({trials}), store, ENGINES["loky"]({jobs})):
+        print("one more", flush=True)
 """
 
 
-def test_ten_kills_change_no_bit(expected, tmp_path):
-    """kill -9 at random times, from before the first trial to after the last one."""
-    path, chance = tmp_path / "trials.sqlite", random.Random()
-    code = KILLED.format(methods=TINY.methods, segments=SEGMENTS, path=str(path))
+def killed(path, trials, jobs):
+    """A study under way in a process of its own, with a trial more than it began with."""
+    code = KILLED.format(methods=TINY.methods, segments=SEGMENTS, path=str(path), trials=trials, jobs=jobs)
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+    child.stdout.readline()
+    return child
+
+
+def test_ten_kills_change_no_bit(tmp_path):
+    """kill -9 at random times: what is stored is whole, each time there is more of it, and the rest follows."""
+    path, chance, before = tmp_path / "trials.sqlite", random.Random(), 0
+    expected = {trial: run_trial(TINY, trial).measures.tobytes() for trial in range(60)}
     for _ in range(10):
-        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-        child.stdout.readline()
-        time.sleep(chance.uniform(0.0, 0.3))
-        child.kill()
-        child.wait()
-        child.stdout.close()
+        with killed(path, trials=60, jobs=1) as child:
+            time.sleep(chance.uniform(0.0, 0.2))
+            child.kill()
         with Store(path, TINY) as store:
             found = measures(store)
         assert found.items() <= expected.items()
+        assert before < len(found) or len(found) == 60
+        before = len(found)
     with Store(path, TINY) as store:
-        for _ in run_study(TINY, range(6), store, ENGINES["loky"](1)):
+        for _ in run_study(TINY, range(60), store, ENGINES["loky"](1)):
             pass
         assert measures(store) == expected
 
 
-def test_the_processes_of_a_killed_study_end_with_it(tmp_path):
-    path = tmp_path / "trials.sqlite"
-    code = KILLED.format(methods=TINY.methods, segments=SEGMENTS, path=str(path)).replace("(1)", "(2)")
-    code = code.replace("range(6)", "range(10_000)")
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+def somebody_is_left(session):
     try:
-        child.stdout.readline()
-        deadline = time.monotonic() + 120
-        with Store(path, TINY) as store:
-            while not store.finished() and time.monotonic() < deadline:
-                time.sleep(0.05)
-            assert store.finished()
-        os.kill(child.pid, signal.SIGKILL)
-        child.wait()
-        while time.monotonic() < deadline:  # everybody of its session is gone
-            try:
-                os.killpg(child.pid, 0)
-            except ProcessLookupError:
-                return
-            time.sleep(0.1)
-        pytest.fail("processes of the killed study are still there")
-    finally:
-        child.stdout.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
+        os.killpg(session, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_processes_of_a_killed_study_end_with_it(tmp_path):
+    with killed(tmp_path / "trials.sqlite", trials=10_000, jobs=2) as child:
+        try:
+            child.kill()
+            child.wait()
+            deadline = time.monotonic() + 60
+            while somebody_is_left(child.pid):
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
 
 
 def test_a_folder_is_of_one_study(tmp_path, monkeypatch):
