@@ -1,6 +1,6 @@
 """How the quick measures of a study compare with scikit-learn's, in agreement and in time.
 
-    python benchmarks/measures.py --trials 4
+    python benchmarks/measures.py --trials 4 --first 200
 
 takes them on all embeddings of so many trials, under the recommended and the paper's setting: about 20 s a trial.
 """
@@ -22,8 +22,10 @@ from ocelad.studies.methods import make
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=4)
+    parser.add_argument("--first", type=int, default=200, help="the number of starts was settled on trials 1 to 4")
+    options = parser.parse_args()
     study, rows, seconds = Study(), [], np.zeros(4)
-    for trial in range(1, 1 + parser.parse_args().trials):
+    for trial in range(options.first, options.first + options.trials):
         data, rng = study.world(trial)
         sample = rng.choice(study.points, size=study.sample, replace=False)
         trackers = [make(name) for name in ("ocelad", "paper's setting")]
