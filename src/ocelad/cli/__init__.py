@@ -16,6 +16,7 @@ from .embed import embed
 from .info import info
 from .plot import plot
 from .score import score
+from .study import study
 from .track import track
 from .warmup import warmup
 
@@ -26,5 +27,5 @@ def main() -> None:
     """Track a similarity function while it changes."""
 
 
-for command in (demo, track, embed, score, plot, info, warmup):
+for command in (demo, track, embed, score, plot, info, study, warmup):
     main.add_command(command)

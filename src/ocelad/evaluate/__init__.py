@@ -9,6 +9,7 @@ from .embedding import cluster_nmi, knn_error
 from .growth import Growth, geometric_lengths, growth_exponent
 from .problems import Problem
 from .progressive import Foreseen, progressive
+from .quick import nmi, quick_cluster_nmi, quick_knn_error
 from .regret import Regret, dyadic_intervals, interval_sums, variation
 from .running import Running
 
@@ -32,7 +33,10 @@ __all__ = [
     "growth_exponent",
     "interval_sums",
     "knn_error",
+    "nmi",
     "progressive",
+    "quick_cluster_nmi",
+    "quick_knn_error",
     "theorem_1",
     "theorem_2",
     "variation",

@@ -3,6 +3,8 @@
 Each function draws into the axes it is given, or into a new figure, and returns the axes.
 """
 
+from .experiment import clusterings, experiment
+from .page import page
 from .regret import regret_by_length
 from .study import tracking
 from .style import COLOURS, MARKERS, pyplot
@@ -12,8 +14,11 @@ from .tracker import embedding, heat_map, relevance, time_scales
 __all__ = [
     "COLOURS",
     "MARKERS",
+    "clusterings",
     "embedding",
+    "experiment",
     "heat_map",
+    "page",
     "pyplot",
     "regret_by_length",
     "relevance",
