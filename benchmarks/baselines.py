@@ -34,10 +34,10 @@ from ocelad.baselines import (
     restarted,
     saol,
 )
+from ocelad.baselines.streaming import Tracker
 from ocelad.data import SCENARIO, DriftingClusters, Step
 from ocelad.evaluate import cluster_nmi, knn_error
 from ocelad.studies import EVERY, Record, summary
-from ocelad.studies.synthetic import Tracker
 
 Makers = Mapping[str, Callable[[], Tracker]]
 GRID: Makers = {

@@ -15,11 +15,15 @@ from ..studies import Results, Store, Study
 from ..studies.methods import DEFAULT, METHODS, slug
 from ..studies.tuning import FIRST_TRIAL, TUNED
 from . import options as o
+from .regret import regret
 
 
 @click.group()
 def study() -> None:
-    """Run the paper's synthetic experiment, choose its rates, and report on it."""
+    """Run the paper's experiments, choose their rates, and report on them."""
+
+
+study.add_command(regret)
 
 
 @study.command()

@@ -10,21 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from numpy.typing import ArrayLike
-
-from ..baselines import Euclid
-from ..ensemble import Restarted
+from ..baselines import STREAMING, Euclid, online_itml, saol
+from ..baselines.streaming import Tracker
 from ..learner import Array
 from ..metric import MetricTracker, NuclearNorm
-from ..weights import OceladWeights, SaolWeights
-
-
-class Tracker(Protocol):
-    """What a method must do to take part."""
-
-    def partial_fit(self, pairs: ArrayLike, y: ArrayLike, /) -> Any: ...
-
-    def transform(self, X: ArrayLike, /) -> Array: ...
+from ..weights import OceladWeights
 
 
 @dataclass(frozen=True)
@@ -67,15 +57,19 @@ def _paper(step: float = 8.0, **reading: Any) -> MetricTracker:
     return MetricTracker.paper(step, strength=0.01).set_params(**reading)
 
 
+_OWN = ("COMID, high rate", "COMID, low rate", "SAOL", "online ITML", "Euclid")
+
 METHODS: Mapping[str, Callable[..., Tracker]] = {
     "ocelad": lambda step=8.0: MetricTracker(step=step),
     "paper's setting": _paper,
     "COMID, high rate": lambda step=1.0: _comid(step),
     "COMID, low rate": lambda step=0.25: _comid(step),
-    "SAOL": lambda step=8.0: _paper(step, weights=SaolWeights(), ensemble=Restarted),
+    "SAOL": lambda step=8.0: saol(step),
+    "online ITML": lambda step=1.0: online_itml(step),
     "Euclid": StudiedEuclid,
     "oracle": Oracle,
-    # Readings of the paper, taken part in only if asked for.
+    # The others, and readings of the paper, take part only if asked for.
+    **{name: STREAMING[name] for name in STREAMING if name not in _OWN},
     "paper, losses after": lambda step=8.0: _paper(step, order="after"),
     "paper, regret of the mixture": lambda step=8.0: _paper(step, weights=OceladWeights("mixture")),
     "paper, level 0 continues": lambda step=8.0: _paper(step, start="continue"),
@@ -83,7 +77,10 @@ METHODS: Mapping[str, Callable[..., Tracker]] = {
     "paper, base 8": lambda step=8.0: _paper(step, base=8),
 }
 
-DEFAULT = ("ocelad", "paper's setting", "COMID, high rate", "COMID, low rate", "SAOL", "Euclid", "oracle")
+DEFAULT = (
+    *("ocelad", "paper's setting", "COMID, high rate", "COMID, low rate"),
+    *("SAOL", "online ITML", "Euclid", "oracle"),
+)
 
 READINGS = ("ocelad", "paper's setting", *(name for name in METHODS if name.startswith("paper, ")))
 """All that are RICE-OCELAD in one reading or another."""

@@ -12,10 +12,11 @@ from time import process_time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ..baselines.streaming import Tracker
 from ..data import blocks
 from ..evaluate import quick_cluster_nmi, quick_knn_error
 from ..learner import Array, Integers
-from .methods import Placing, Tracker, Truth, make
+from .methods import Placing, Truth, make
 from .options import Study
 
 DIMENSIONS = 3

@@ -44,6 +44,7 @@ TUNINGS: Mapping[str, Tuning] = {
     "COMID, high rate": Tuning(_FINE, MODERATE),
     "COMID, low rate": Tuning(_FINE, 0.0),
     "SAOL": Tuning(_COARSE, 0.0),
+    "online ITML": Tuning(_FINE, MODERATE),
 }
 
 
