@@ -54,7 +54,7 @@ def predictions(folder):
 def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, table, tmp_path):
     assert track(monkeypatch, table, tmp_path / "run") in (0, None)
     pairs, y = comparisons(seed=0, steps=600, n=N)
-    tracker = MetricTracker()
+    tracker = MetricTracker(step_cap=True)
     seen, rows = progressive(tracker, pairs, y), predictions(tmp_path / "run")
     assert [int(row["t"]) for row in rows] == list(range(1, 601))
     assert [int(row["line"]) for row in rows] == list(range(2, 602))

@@ -64,6 +64,10 @@ from .stopping import Stopping
     "--strength", type=click.FloatRange(0), help="Of the regularizer. [default: 0.02, with --paper 0.01]"
 )
 @click.option("--base", type=click.IntRange(1), help="Shortest memory. [default: 8, with --paper 1]")
+@click.option(
+    "--step-cap/--no-step-cap", default=None,
+    help="No step longer than it takes to mend the comparison at hand. [default: yes, with --paper no]",
+)  # fmt: skip
 @click.option("--max-rank", type=click.IntRange(1), help="Directions that a learner may keep. [default: all]")
 def track(
     table: str, out: str, resume: bool, new_input: bool, overwrite: bool, skip_bad: bool,
@@ -132,10 +136,17 @@ def _form(
 
 
 def _tracker(
-    paper: bool, step: float | None, strength: float | None, base: int | None, max_rank: int | None
+    paper: bool,
+    step: float | None,
+    strength: float | None,
+    base: int | None,
+    step_cap: bool | None,
+    max_rank: int | None,
 ) -> MetricTracker:
-    tracker = MetricTracker.paper() if paper else MetricTracker()
+    # Tables have features of all kinds: where differences vary much in length, longer steps overshoot.
+    tracker = MetricTracker.paper() if paper else MetricTracker(step_cap=True)
     given = {
+        "step_cap": step_cap,
         "step": step,
         "regularizer": None if strength is None else NuclearNorm(strength),
         "base": base,
