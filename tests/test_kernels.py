@@ -151,7 +151,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
         turned, tall = Q, n
     else:
         own = dictionary(Q, r, rng)
-        stack, (vec, _, _, lane, V, out, index) = own.arrays[: codes.AT_VEC], own.arrays[codes.AT_VEC :]
+        stack, (vec, _, _, lane, V, out, index, _) = own.arrays[: codes.AT_VEC], own.arrays[codes.AT_VEC :]
         z[:r], vec[codes.DIFFERENCE, :n] = own.columns(1).T @ u, u
         remember(square, index[codes.EVERY], n, stack, own.arrays[codes.AT_VEC :])
         if r < n:
