@@ -13,7 +13,7 @@ import numpy as np
 
 from ...learner import Array, Integers
 from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
-from .jit import kernel, sums
+from .jit import apart, kernel, sums
 from .secular import EPS, roots, vectors
 
 LOOSE = 1e-14  # columns farther than this from orthonormal are mended
@@ -22,6 +22,7 @@ LOOSE = 1e-14  # columns farther than this from orthonormal are mended
 @sums
 def project(Q: Array, r: int, u: Array, rows: Integers, count: int, z: Array) -> None:
     """z = Q'u, for a u that is zero but in the given rows."""
+    apart()
     width = (r + 3) // 4 * 4
     for i in range(width):
         z[i] = 0.0
@@ -112,6 +113,7 @@ def extend(
     Q: Array, n: int, r: int, u: Array, square: float, z: Array, every: Integers, q: Array, t: Array
 ) -> int:
     """Give the part of u that Q does not span a column of its own; z becomes Q'u for the Q that results."""
+    apart()
     for e in range(n):
         q[e] = u[e]
     subtract(Q, n, r, z, q)
@@ -149,6 +151,7 @@ def rotate(
     Five of the given rows and four columns at a time, which is what the registers hold: ``rows`` must go on up to
     a multiple of five.
     """
+    apart()
     panels = (kept + WIDTH - 1) // WIDTH
     own = (k + 3) // 4 * 4
     for first, last in ((k, own), (own + more, own + (more + 3) // 4 * 4)):
@@ -222,6 +225,7 @@ def _gram(Q: Array, rows: Integers, count: int, r: int, V: Array) -> float:
 @kernel
 def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, out: Array, index: Integers) -> float:
     """Watch over the columns: if rounding has made them less than orthonormal, Q <- Q (3 I - Q'Q) / 2 mends it."""
+    apart()
     off = _gram(Q, rows, count, r, V)
     if off > LOOSE:
         source, target = index[SOURCE], index[TARGET]
@@ -290,6 +294,7 @@ def rank_one(
     index: Integers,
 ) -> None:
     """The eigenpairs of Q (diag(s) + a z z') Q'."""
+    apart()
     source, lanes = index[SOURCE], index[LANE]
     sign = 1.0 if a > 0.0 else -1.0  # for a < 0, minus the whole matrix is solved
     _order(s, r, sign, source)
