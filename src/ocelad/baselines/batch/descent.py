@@ -24,6 +24,6 @@ def descend(loss: Callable[[Array], tuple[float, Array]], L: Array) -> Array:
         value, G = loss(factor)
         return value, 2.0 * (factor @ G).ravel()
 
-    options = {"maxiter": STEPS, "maxfun": 10 * STEPS, "maxcor": 20, "ftol": 0.0, "gtol": 0.0}
+    options = {"maxiter": STEPS, "maxfun": 10 * STEPS, "maxcor": 20, "maxls": 60, "ftol": 0.0, "gtol": 0.0}
     found = minimize(of_factor, L.ravel(), jac=True, method="L-BFGS-B", options=options)
     return found.x.reshape(L.shape)

@@ -141,7 +141,7 @@ class ITML(FromPairs):
             return np.diag(1.0 / np.where(size > 0.0, size, 1.0)), 1.0
         prior = validate.start(self.prior, n, definite=True, name="prior")
         M0: Array = prior * np.eye(n) if isinstance(prior, float) else prior
-        return np.linalg.cholesky(M0), unit
+        return np.asarray(np.linalg.cholesky(M0), dtype=np.float64), unit
 
     def _bounds(self, distances: Array) -> Array:
         if self.bounds is None:
@@ -163,6 +163,8 @@ class _Slack:
     gamma: float
 
     def __call__(self, L: Array) -> tuple[float, Array]:
+        if not np.linalg.slogdet(L)[0]:
+            L = L + 1e-6 * np.eye(len(L))  # F has a pole at singular L: very large will do
         r, A = self._violations(L)
         inverse = np.linalg.inv(L)
         F = np.square(L).sum() - 2.0 * np.linalg.slogdet(L)[1] - len(L) + self.gamma * (r - np.log(r) - 1.0).sum()

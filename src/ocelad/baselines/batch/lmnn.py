@@ -3,7 +3,8 @@
 F of `impostors` is convex in M. It is minimised over L with M = L'L by L-BFGS, in coordinates in which the
 targets' scatter is I, for a working set of impostors: all within the margin, and some just outside it. Then all
 others are looked at. Where some have come in, so that F has not fallen, the way from the old M to the new is
-halved until it has: on the segment between two metrics F is convex, and at its beginning it falls. With G the gradient in M,
+halved until it has, as it must, F being convex on it; what was in the way joins the working set. With G the
+gradient in M,
 
     F(M) - min F <= <G, M> + max(0, -lambda_min(G)) F(M) / (1 - push),
 
@@ -12,6 +13,7 @@ because in those coordinates (1 - push) tr M <= F(M), at the minimum too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -27,7 +29,7 @@ from .impostors import MarginLoss, scatter, targets
 SLACK = 0.1
 """How much farther than the margin impostors are taken into the working set."""
 RIDGE = 1e-6
-"""The trifle: this part of the targets' mean scatter, in all directions in which points vary."""
+"""The trifle: this part of all points' scatter."""
 
 
 class LMNN(FromLabels):
@@ -130,7 +132,7 @@ def _coordinates(X: Array, chosen: Integers) -> Array:
     kept = s > 1e-10 * s[0]
     T = (V[kept] / s[kept, None]).T / size[:, None]
     inside = T.T @ W @ T
-    w, V = np.linalg.eigh(inside + RIDGE * inside.trace() / len(inside) * np.eye(len(inside)))
+    w, V = np.linalg.eigh(inside + RIDGE * np.eye(len(inside)))
     return T @ (V / np.sqrt(w))
 
 
@@ -148,8 +150,8 @@ def _descend(
     F = loss(L, working)[0]
     curve = []
     for step in range(1, max_iter + 1):
-        there = descend(partial(loss, impostors=working), L)
-        L, found, after = _fallen(loss, L, there, F)
+        inside = partial(loss, impostors=working)
+        L, found, after = _fallen(loss, L, descend(inside, _widened(inside, L)), F)
         working = np.union1d(working, found)
         G = loss(L, working)[1]
         gap = (np.vdot(G, L.T @ L) + max(0.0, -np.linalg.eigvalsh(G)[0]) * after / (1.0 - loss.push)) / after
@@ -161,16 +163,33 @@ def _descend(
     return L, curve, float(gap)
 
 
+def _widened(loss: Callable[[Array], tuple[float, Array]], L: Array) -> Array:
+    """L with what it lacks: a factor that has lost a direction does not find it again by itself, but where G has a
+    negative eigenvalue there is something to gain."""
+    F, G = loss(L)
+    s, V = np.linalg.eigh(G)
+    missing = np.maximum(-s, 0.0)
+    if not missing.any():
+        return L
+    M, more = L.T @ L, (V * missing) @ V.T / missing.sum()
+    for part in 0.5 ** np.arange(30):
+        e, U = np.linalg.eigh(M + part * max(M.trace(), 1.0) * more)
+        wider: Array = (U * np.sqrt(np.maximum(e, 0.0))).T
+        if loss(wider)[0] < F:
+            return wider
+    return L
+
+
 def _fallen(loss: MarginLoss, here: Array, there: Array, F: float) -> tuple[Array, Integers, float]:
-    """The metric farthest on the way at which the loss over all impostors has fallen, those, and that loss."""
-    part, L = 1.0, there
-    while True:
+    """The metric on the way at which the loss over all impostors has fallen, which of them to look at from now on
+    (those there, and those that were in the way a little farther on), and that loss."""
+    part, L, beyond = 1.0, there, np.zeros(0, dtype=np.int64)
+    while part > 1e-6:
         found = loss.impostors(L, SLACK)
         after = loss(L, found)[0]
         if after < F:
-            return L, found, after
-        if part < 1e-6:
-            return here, loss.impostors(here, SLACK), F
-        part /= 2.0
+            return L, np.concatenate([found, beyond]), after
+        part, beyond = part / 2.0, found
         s, V = np.linalg.eigh((1.0 - part) * here.T @ here + part * there.T @ there)
         L = (V * np.sqrt(np.maximum(s, 0.0))).T
+    return here, beyond, F
