@@ -280,6 +280,22 @@ def test_features_of_any_size(estimator, size):
     np.testing.assert_allclose(other.pair_distance(size * PAIRS), one.pair_distance(PAIRS), rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_any_problem_is_solved(seed):
+    """Few points, many features, ties, duplicates, constants, labels at random: no warning and no overflow."""
+    rng = np.random.default_rng(seed)
+    n, features = int(rng.integers(8, 80)), int(rng.integers(1, 20))
+    X = rng.normal(size=(n, features)) * np.exp(rng.normal(size=features) * (seed % 2) * 3)
+    X = np.round(X) if seed % 3 == 0 else X
+    X[:, features // 2] *= seed % 4 > 0
+    y = rng.integers(3, size=n) if seed % 2 else np.arange(n) % 2
+    rows = rng.integers(n, size=(30, 2))
+    alike = np.where(y[rows[:, 0]] == y[rows[:, 1]], 1, -1)
+    for estimator in (*BY_PAIRS, ITML(prior=1.0, gamma=10.0), MMC(barrier=0.0), MMC(diagonal=True)):
+        assert np.isfinite(clone(estimator).fit(X[rows], alike).components_).all()
+    assert np.isfinite(LMNN().fit(X, y).components_).all()
+
+
 # One language
 
 

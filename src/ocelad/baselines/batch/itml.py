@@ -163,8 +163,6 @@ class _Slack:
     gamma: float
 
     def __call__(self, L: Array) -> tuple[float, Array]:
-        if not np.linalg.slogdet(L)[0]:
-            L = L + 1e-6 * np.eye(len(L))  # F has a pole at singular L: very large will do
         r, A = self._violations(L)
         inverse = np.linalg.inv(L)
         F = np.square(L).sum() - 2.0 * np.linalg.slogdet(L)[1] - len(L) + self.gamma * (r - np.log(r) - 1.0).sum()
@@ -185,7 +183,7 @@ class _Slack:
 
 def _minimise(loss: _Slack, max_iter: int, tol: float, progress: Progress) -> tuple[Array, float, float, int]:
     """L, its objective, how far that may be above the minimum as a part of 1 + itself, the number of rounds."""
-    L = np.eye(loss.u.shape[1])
+    L = 2.0 * np.eye(loss.u.shape[1])  # the first step has length 1: from I, it could end at a singular L
     for step in range(1, max_iter + 1):
         L = descend(loss, L)
         F = loss(L)[0]

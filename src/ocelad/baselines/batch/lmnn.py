@@ -138,7 +138,7 @@ def _coordinates(X: Array, chosen: Integers) -> Array:
 
 def _euclid(basis: Array, trace: int) -> Array:
     """The factor of the Euclidean distance in these coordinates, of the size that puts targets at 1 on average."""
-    L = np.linalg.cholesky(np.linalg.inv(basis.T @ basis)).T
+    L = np.linalg.inv(np.linalg.qr(basis)[1]).T  # L'L is the inverse of B'B
     return L * np.sqrt(trace) / np.linalg.norm(L)
 
 
