@@ -93,10 +93,14 @@ def main() -> None:
             X, y = DATA[name](return_X_y=True)
             for scaled in (False, True):
                 start = time.process_time()
-                e = errors(X, y, scaled, learn, given.splits)
+                kind = "z-scored" if scaled else "raw"
+                try:
+                    e = errors(X, y, scaled, learn, given.splits)
+                except np.linalg.LinAlgError as failure:
+                    print(f"{name:7}{kind:9}{method:20} fails: {failure}", flush=True)
+                    continue
                 seconds = (time.process_time() - start) / given.splits
                 error = e.std(ddof=1) / np.sqrt(len(e)) if len(e) > 1 else np.nan
-                kind = "z-scored" if scaled else "raw"
                 print(f"{name:7}{kind:9}{method:20}{e.mean():6.2f} ± {error:.2f}  {seconds:7.2f} s", flush=True)
 
 

@@ -42,7 +42,8 @@ class ITML(FromPairs):
     Parameters
     ----------
     gamma
-        What slack costs: the larger, the more exactly the bounds are kept.
+        What slack costs: the larger, the more exactly the bounds are kept. It counts for every pair: the more there
+        are, the less they leave of the prior.
     bounds
         The distance that similar pairs should not exceed, and the one that different pairs should. None takes the
         5th and the 95th percentile of the pairs' distances under the prior.
@@ -80,7 +81,7 @@ class ITML(FromPairs):
     def __init__(
         self,
         *,
-        gamma: float = 1.0,
+        gamma: float = 0.1,
         bounds: ArrayLike | None = None,
         prior: ArrayLike | Literal["variance"] = "variance",
         max_iter: int = 100,

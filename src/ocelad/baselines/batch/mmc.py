@@ -131,9 +131,7 @@ def _coordinates(near: Array, all_: Array, ridge: float, diagonal: bool) -> Arra
     if diagonal:
         total, W = np.diag(total.diagonal()), np.diag(W.diagonal())
     size = np.sqrt(np.where(total.diagonal() > 0, total.diagonal(), 1.0))
-    s, V = np.linalg.eigh(
-        total / size / size[:, None]
-    )  # in units of each feature, so that rounding treats all alike
+    s, V = np.linalg.eigh(total / size / size[:, None])  # each in its unit: rounding treats all features alike
     kept = s > 1e-12 * s[-1]
     T = (V[:, kept] / np.sqrt(s[kept])) / size[:, None]
     inside = T.T @ W @ T + ridge * np.eye(T.shape[1])
