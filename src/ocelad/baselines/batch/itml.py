@@ -42,8 +42,8 @@ class ITML(FromPairs):
     Parameters
     ----------
     gamma
-        What slack costs: the larger, the more exactly the bounds are kept. It counts for every pair: the more there
-        are, the less they leave of the prior.
+        What slack costs: the larger, the more exactly the bounds are kept. It counts for every pair: the more
+        there are, the less they leave of the prior.
     bounds
         The distance that similar pairs should not exceed, and the one that different pairs should. None takes the
         5th and the 95th percentile of the pairs' distances under the prior.
