@@ -47,7 +47,7 @@ def methods() -> dict[str, Learn]:
         print(f"ours is left out: {error}")
     else:
         found |= {"LMNN": partial(from_labels, LMNN())}
-        found |= {"ITML": partial(from_pairs, ITML())}
+        found |= {"ITML": partial(from_pairs, ITML()), "ITML(gamma=1)": partial(from_pairs, ITML(gamma=1.0))}
         found |= {"MMC": partial(from_pairs, MMC()), "MMC(barrier=0)": partial(from_pairs, MMC(barrier=0.0))}
         found |= {"NCA": partial(from_labels, NCA()), "LDA": partial(from_labels, LDA())}
         found |= {"PCA(whiten=True)": partial(from_labels, PCA(whiten=True))}
