@@ -288,7 +288,7 @@ class StackedRice:
 
     def _report(self, ocelad: Ocelad[Metric]) -> None:
         """Let Algorithm 1 know what the kernels have done."""
-        ocelad.t, levels = self.meta[codes.CLOCK, [codes.TIME, codes.LEVELS]].tolist()
+        ocelad.t, levels = self.meta[codes.CLOCK, codes.TIME : codes.LEVELS + 1].tolist()
         ocelad.state = self.state[:levels, : ocelad.state.shape[1]].copy()
         ocelad.losses = self.losses_now[:levels].copy()
         if levels != len(ocelad.lengths):

@@ -53,7 +53,7 @@ from .codes import (
 )
 from .dictionary import forget, height, prepare, widen
 from .factored import distance, extend, project, rank_one, shrink, truncate
-from .jit import Mode, apart, kernel
+from .jit import Mode, kernel
 from .layout import Scratch, Stack, arrays
 from .levels import opening, room_for, shift, watch
 
@@ -91,7 +91,6 @@ def judge(
     waiting: Mode,
 ) -> None:
     """Every level's loss; its projection of u, slope and squared distance stay in Z for the step."""
-    apart()
     E, F, S, scalars, meta, losses, _, options, _, U, L, A = stack
     vec, Z, G, _, _, _, index, _ = scratch
     u, every, room, recently = vec[DIFFERENCE], index[EVERY], S.shape[1], vec[RECENTLY]
@@ -141,7 +140,6 @@ def learn(
     waiting: Mode,
 ) -> None:
     """One COMID step of every level, after `judge`."""
-    apart()
     E, F, S, scalars, meta, losses, _, options, _, _, L, A = stack
     vec, Z, _, lane, V, out, index, work = scratch
     n, u, room, most = int(options[N]), vec[DIFFERENCE], S.shape[1], int(options[MAX_RANK])

@@ -22,7 +22,6 @@ LOOSE = 1e-14  # columns farther than this from orthonormal are mended
 @sums
 def project(Q: Array, r: int, u: Array, rows: Integers, count: int, z: Array) -> None:
     """z = Q'u, for a u that is zero but in the given rows."""
-    apart()
     width = (r + 3) // 4 * 4
     for i in range(width):
         z[i] = 0.0
@@ -113,7 +112,6 @@ def extend(
     Q: Array, n: int, r: int, u: Array, square: float, z: Array, every: Integers, q: Array, t: Array
 ) -> int:
     """Give the part of u that Q does not span a column of its own; z becomes Q'u for the Q that results."""
-    apart()
     for e in range(n):
         q[e] = u[e]
     subtract(Q, n, r, z, q)

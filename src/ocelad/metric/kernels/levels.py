@@ -74,7 +74,6 @@ def _copy(stack: Stack, source: int, target: int, deferred: Mode, waiting: Mode)
 @kernel
 def shift(stack: Stack, count: int, goes_on: bool, deferred: Mode, waiting: Mode) -> None:
     """Levels 0, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself."""
-    apart()
     meta = stack[4]
     levels = meta[CLOCK, LEVELS]
     continues = goes_on and levels > 0

@@ -34,7 +34,6 @@ def _whole(lanes: int) -> int:
 @kernel
 def _evaluate(d: Array, z: Array, k: int, lane: Array, lanes: int) -> None:
     """The sum of z^2 / (d - w), its slope, half its second derivative, and the sum of the terms' sizes."""
-    apart()
     lanes = _whole(lanes)
     for m in range(lanes):
         lane[VALUE + m] = 0.0
