@@ -98,7 +98,7 @@ class StackedRice:
         """Arrays for so many learners of so many columns each, all empty."""
         n = _in_fives(self.n)
         height = _in_fives(room + codes.RING) if self.deferred else 0
-        long = max(n, room, height, slots, codes.WIDTH) + 8
+        long = max(n, room, height, slots) + 8
         self.E = np.zeros((slots, n, room))
         self.F = np.zeros((slots, height, room if self.deferred else 0))
         self.S, self.scalars = np.zeros((slots, room)), np.zeros((slots, codes.SCALARS))
@@ -158,7 +158,7 @@ class StackedRice:
         """Room for so many levels, and one more column than so many in each, keeping what there is."""
         E, F, S, scalars, meta, losses, state, _, features, U, L, A = self.arrays[: codes.AT_VEC]
         slots, room = S.shape
-        more_slots = levels + 2 if levels + 1 > slots else slots
+        more_slots = levels + 1 + self.deferred if levels + 1 > slots else slots
         more_room = room
         if min(rank + 1, self.n) > room:
             # columns that are read in full had better lie close together; others are as well moved seldom
