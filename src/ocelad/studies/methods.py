@@ -7,43 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from ..baselines import STREAMING, Euclid, online_itml, saol
+from ..baselines import STREAMING, Oracle, online_itml, saol
 from ..baselines.streaming import Tracker
-from ..learner import Array
 from ..metric import MetricTracker, NuclearNorm
 from ..weights import OceladWeights
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What only an oracle knows: the points before the rotation, and where in it the clusters show."""
-
-    points: Array
-    subspace: slice
-
-
-@runtime_checkable
-class Placing(Protocol):
-    """A method may place the points by itself, knowing the truth, and is judged in all dimensions it returns."""
-
-    def place(self, truth: Truth) -> Array: ...
-
-
-class StudiedEuclid(Euclid):
-    """It has no first three dimensions, and is judged in all of them; a rotation changes no distance."""
-
-    def place(self, truth: Truth) -> Array:
-        return truth.points
-
-
-class Oracle(Euclid):
-    """It sees the subspace of the clustering in force, and nothing else."""
-
-    def place(self, truth: Truth) -> Array:
-        return truth.points[:, truth.subspace]
 
 
 def _comid(step: float) -> MetricTracker:
@@ -66,7 +35,7 @@ METHODS: Mapping[str, Callable[..., Tracker]] = {
     "COMID, low rate": lambda step=0.25: _comid(step),
     "SAOL": lambda step=8.0: saol(step),
     "online ITML": lambda step=1.0: online_itml(step),
-    "Euclid": StudiedEuclid,
+    "Euclid": STREAMING["Euclid"],
     "oracle": Oracle,
     # The others, and readings of the paper, take part only if asked for.
     **{name: STREAMING[name] for name in STREAMING if name not in _OWN},
