@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..baselines import Oracle
+from ..baselines import Oracle, Windowed
 from ..baselines.streaming import Tracker
-from ..data import blocks
+from ..data import Block, blocks
 from ..evaluate import quick_cluster_nmi, quick_knn_error
 from ..learner import Array, Integers
 from ..metric import MetricTracker
@@ -46,11 +46,19 @@ class _Entrant:
     clustering: str = ""
     measures: tuple[float, float] = (np.nan, np.nan)
 
+    def learn(self, block: Block) -> None:
+        if isinstance(self.tracker, Windowed):
+            self.tracker.partial_fit(block.pairs, block.y, block.labels)
+        else:
+            self.tracker.partial_fit(block.pairs, block.y)
+
     def place(self, points: Array, rotation: Array, clustering: Literal["A", "B"]) -> Array:
         """Where the method places the points, which have been turned."""
         tracker = self.tracker
         if isinstance(tracker, MetricTracker):
             return points @ (tracker.components_[:DIMENSIONS] @ rotation).T  # three of n dimensions are cheap
+        if isinstance(tracker, Windowed):
+            return tracker.transform(points @ rotation.T)[:, :DIMENSIONS]
         # To these a rotation is all the same, and without it nothing changes from one evaluation to the next.
         if isinstance(tracker, Oracle):
             tracker.tell(np.eye(len(rotation)), clustering)
@@ -96,7 +104,7 @@ def _run_trial(study: Study, trial: int) -> Outcome:
     for evaluation, block in enumerate(stream):
         clock = _charge(seconds, 0, clock)
         for k, entrant in enumerate(entrants):
-            entrant.tracker.partial_fit(block.pairs, block.y)
+            entrant.learn(block)
             clock = _charge(seconds, 2 + k, clock)
         labels = data.labels(block.clustering)
         for k, entrant in enumerate(entrants):
