@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ..baselines import Oracle, Windowed
+from ..baselines import Euclid, Oracle, Windowed
 from ..baselines.streaming import Tracker
 from ..data import Block, blocks
 from ..evaluate import quick_cluster_nmi, quick_knn_error
@@ -57,12 +57,12 @@ class _Entrant:
         tracker = self.tracker
         if isinstance(tracker, MetricTracker):
             return points @ (tracker.components_[:DIMENSIONS] @ rotation).T  # three of n dimensions are cheap
-        if isinstance(tracker, Windowed):
-            return tracker.transform(points @ rotation.T)[:, :DIMENSIONS]
         # To these a rotation is all the same, and without it nothing changes from one evaluation to the next.
         if isinstance(tracker, Oracle):
-            tracker.tell(np.eye(len(rotation)), clustering)
-        return tracker.transform(points)
+            return tracker.tell(np.eye(len(rotation)), clustering).transform(points)
+        if isinstance(tracker, Euclid):
+            return points
+        return tracker.transform(points @ rotation.T)[:, :DIMENSIONS]
 
     def evaluate(self, Z: Array, clustering: str, labels: Integers, sample: Integers) -> tuple[float, float]:
         if self.clustering != clustering or not np.array_equal(Z, self.placed):
