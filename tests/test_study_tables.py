@@ -1,6 +1,7 @@
 """Tables, recovery, claims and rates, on results made up so that the answer is known."""
 
 import csv
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -139,11 +140,50 @@ def test_equal_methods_are_told_apart_by_no_claim():
     assert "0.0000 ± " in words
 
 
-def test_one_trial_tells_no_difference():
-    results = made_up(
-        ("ocelad", "COMID, high rate"), [BEFORE + AFTER, BEFORE + SLOW], [FOUND + FOUND] * 2, trials=1
-    )
-    assert found(results)["RICE-OCELAD has a lower error than every other method", "ocelad"] is None
+def test_one_trial_tells_nothing():
+    names = ("ocelad", "COMID, high rate", "COMID, low rate", "SAOL")
+    results = made_up(names, [BEFORE + AFTER, *[BEFORE + SLOW] * 3], [FOUND + FOUND, *[LOST + LOST] * 3], trials=1)
+    assert set(found(results).values()) == {None}
+
+
+def chances(late, early=1.0, trials=400):
+    """One method whose clusters are found with these chances in the halves of the second segment."""
+    results = made_up(("COMID, low rate",), [BEFORE + AFTER], [FOUND + FOUND], trials)
+    rng = np.random.default_rng(1)
+    for part, chance in ((slice(10, 15), early), (slice(15, 20), late)):
+        results.nmi[:, 0, part] = np.where(rng.random((trials, 5)) < chance, 0.95, 0.4)
+    return found(results)
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "holds"), [(1.0, 0.97, False), (0.0, 0.97, False), (1.0, 0.8, True), (1.0, 0.9, None)]
+)
+def test_adapting_is_judged_late_in_each_segment(early, late, holds):
+    assert chances(late, early)["Others do not adapt to every kind of change", "COMID, low rate"] is holds
+
+
+@pytest.mark.parametrize(("chance", "holds"), [(0.1, True), (0.2, None), (0.3, False), (0.9, False)])
+def test_failing_is_judged_by_a_fifth_of_the_time_after_a_change(chance, holds):
+    assert chances(chance, chance)["Low-rate COMID cannot adapt to a change", "COMID, low rate"] is holds
+
+
+@pytest.mark.parametrize(("before", "after", "holds"), [(0.01, 0.2, True), (0.2, 0.01, False), (0.1, 0.1, None)])
+def test_a_loss_is_judged_right_before_and_after_the_change(before, after, holds):
+    elsewhere = 0.2 if before < after else 0.01
+    errors = [elsewhere] * 8 + [before] * 2 + [after] * 2 + [before] * 8
+    results = made_up(("ocelad",), [errors], [FOUND + FOUND])
+    if holds is None:
+        results.error[:, 0, 10:12] = results.error[::-1, 0, 8:10]  # the same in another order
+    assert found(results)["A change causes a sudden loss of performance", "ocelad"] is holds
+
+
+def test_segments_without_an_evaluation_tell_nothing_and_trouble_nobody():
+    segments = (Segment(100, "A", 0.0), Segment(5, "B", 0.1), Segment(100, "A", 0.0))
+    results = made_up(("ocelad", "COMID, high rate"), [BEFORE + AFTER] * 2, [FOUND + FOUND] * 2)
+    results = replace(results, study=replace(results.study, segments=segments))
+    found = verdicts(results)
+    assert not any("nan" in verdict.evidence for verdict in found)
+    assert not any("before segment" in verdict.claim for verdict in found)
 
 
 def test_rates_are_chosen_by_the_lowest_mean_error():
@@ -161,6 +201,14 @@ def test_rates_go_through_a_file(tmp_path):
     rates = read_rates(tmp_path / "rates.json")
     assert rates == {"SAOL": 2.0}
     assert with_rates(("SAOL", "Euclid", "ocelad@3"), {**rates, "ocelad": 8.0}) == ("SAOL@2", "Euclid", "ocelad@3")
+
+
+def test_rates_keep_all_their_digits_and_files_are_json(tmp_path):
+    assert with_rates(("SAOL",), {"SAOL": 0.123456789}) == ("SAOL@0.123456789",)
+    results = made_up(("SAOL@1", "SAOL@2"), [[0.1] * 20, [0.05] * 20], [[0.5] * 20] * 2, trials=1)
+    write_rates(tmp_path / "rates.json", [choose(results)])
+    found = json.loads((tmp_path / "rates.json").read_text(), parse_constant=pytest.fail)  # NaN is no JSON
+    assert found["SAOL"]["errors"][0][2] is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}x", '{"SAOL": 3}', '{"SAOL": {"step": "fast"}}'])

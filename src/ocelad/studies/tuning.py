@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from ..data import SCENARIO, Segment
 from .methods import DEFAULT, plain
 from .options import Study
@@ -82,7 +84,7 @@ def write_rates(path: Path, choices: Iterable[Choice]) -> None:
             "step": choice.step,
             "drift": choice.drift,
             "trials": choice.trials,
-            "errors": [list(line) for line in choice.errors],
+            "errors": [[None if np.isnan(value) else value for value in line] for line in choice.errors],
         }
         for choice in choices
     }
@@ -106,7 +108,8 @@ def with_rates(methods: Iterable[str], rates: Mapping[str, float]) -> tuple[str,
     >>> with_rates(["SAOL", "Euclid", "ocelad@2"], {"SAOL": 4.0, "ocelad": 8.0})
     ('SAOL@4', 'Euclid', 'ocelad@2')
     """
-    return tuple(f"{name}@{rates[name]:g}" if name in rates else name for name in methods)
+    spelled = {name: np.format_float_positional(rate, trim="-") for name, rate in rates.items()}
+    return tuple(f"{name}@{spelled[name]}" if name in rates else name for name in methods)
 
 
 TUNED = tuple(name for name in DEFAULT if name in TUNINGS)
