@@ -17,6 +17,7 @@ from ocelad.baselines import Euclid, comid
 from ocelad.data import DriftingClusters, Segment, blocks
 from ocelad.studies import ENGINES, Outcome, Store, StoreError, Study, Trial, run_study, run_trial
 from ocelad.studies.methods import DEFAULT, METHODS, make, named
+from ocelad.studies.outcome import _Entrant
 
 SEGMENTS = (Segment(150, "A", 0.0), Segment(100, "B", 0.05))
 TINY = Study(methods=("ocelad", "COMID, high rate", "Euclid", "oracle"), segments=SEGMENTS, points=400)
@@ -84,6 +85,16 @@ def test_the_batch_solution_is_lost_after_a_change_unless_it_is_refitted():
     before, after = slice(2, 3), slice(-1, None)
     assert once[before].mean() < euclid[before].mean()
     assert once[after].mean() > euclid[after].mean() > again[after].mean()
+
+
+def test_all_are_judged_in_as_many_dimensions_as_there_are_clusters():
+    study = replace(TINY, shares=(0.3, 0.2, 0.2, 0.15, 0.15), segments=(Segment(98, "A", 0.0),))
+    data, rng = study.world(0)
+    for block in blocks(data, rng, 98, study.segments):
+        for name in ("ocelad", "oracle", "LMNN"):
+            entrant = _Entrant(make(name), len(study.shares))
+            entrant.learn(block)
+            assert entrant.place(data.points, block.rotation, "A").shape == (400, 5)
 
 
 @pytest.mark.parametrize("name", [*METHODS])
@@ -257,6 +268,8 @@ def _euclid_records():
         ({"methods": ("nobody",)}, "there is no method 'nobody'"),
         ({"methods": ("Euclid@3",)}, "Euclid takes no rate such as '3'"),
         ({"methods": ("ocelad@fast",)}, "ocelad takes no rate such as 'fast'"),
+        ({"methods": ("ocelad@-1",)}, "the rate of ocelad must be positive and finite, got -1"),
+        ({"methods": ("SAOL@nan",)}, "the rate of SAOL must be positive and finite"),
         ({"segments": (Segment(0, "A", 0.0),)}, "segment 0 needs steps >= 1"),
         ({"segments": (Segment(90, "C", 0.0),)}, "segment 0 needs steps >= 1, A or B"),
         ({"segments": (Segment(90, "A", -1.0),)}, "a drift from 0 to 10"),

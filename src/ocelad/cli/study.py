@@ -124,8 +124,10 @@ def report(folder: Path) -> None:
     with Store(folder / "trials.sqlite") as store:
         results, made_with = Results.of(store.study, store.outcomes()), store.made_with
     rates = folder / "rates.json"
-    chosen = studies.read_rates(rates) if rates.exists() else None
-    (folder / "report.html").write_text(plots.page(results, made_with, chosen), encoding="utf-8")
+    chosen = studies.read_rates(rates) if rates.exists() else {}
+    at = set(results.study.methods)  # rates that were chosen, but not used, are none of this study's
+    chosen = {name: rate for name, rate in chosen.items() if at & {*studies.with_rates([name], chosen)}}
+    (folder / "report.html").write_text(plots.page(results, made_with, chosen or None), encoding="utf-8")
     click.echo(f"report: {folder / 'report.html'}")
 
 

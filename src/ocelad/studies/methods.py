@@ -5,6 +5,7 @@ Names are spelled out in tables; on the command line ``slug`` spells them, and `
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -94,9 +95,13 @@ def make(name: str) -> Tracker:
     if not at:
         return METHODS[plain]()
     try:
-        return METHODS[plain](step=float(step))
+        rate = float(step)
+        tracker = METHODS[plain](step=rate)
     except (TypeError, ValueError):
         raise ValueError(f"{plain} takes no rate such as {step!r}") from None
+    if not 0 < rate < math.inf:
+        raise ValueError(f"the rate of {plain} must be positive and finite, got {step}")
+    return tracker
 
 
 def plain(name: str) -> str:

@@ -22,8 +22,6 @@ from ..metric import MetricTracker
 from .methods import make
 from .options import Study
 
-DIMENSIONS = 3
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -39,9 +37,10 @@ class Outcome:
 
 @dataclass
 class _Entrant:
-    """A method, and where it placed the points the last time."""
+    """A method, in how many dimensions it is judged, and where it placed the points the last time."""
 
     tracker: Tracker
+    dimensions: int
     placed: Array = field(default_factory=lambda: np.zeros(0))
     clustering: str = ""
     measures: tuple[float, float] = (np.nan, np.nan)
@@ -56,13 +55,14 @@ class _Entrant:
         """Where the method places the points, which have been turned."""
         tracker = self.tracker
         if isinstance(tracker, MetricTracker):
-            return points @ (tracker.components_[:DIMENSIONS] @ rotation).T  # three of n dimensions are cheap
+            return points @ (tracker.components_[: self.dimensions] @ rotation).T  # a few of n are cheap
         # To these a rotation is all the same, and without it nothing changes from one evaluation to the next.
         if isinstance(tracker, Oracle):
-            return tracker.tell(np.eye(len(rotation)), clustering).transform(points)
-        if isinstance(tracker, Euclid):
-            return points
-        return tracker.transform(points @ rotation.T)[:, :DIMENSIONS]
+            tracker.dimensions = self.dimensions
+            tracker.tell(np.eye(len(rotation)), clustering)
+        if isinstance(tracker, (Euclid, Oracle)):
+            return tracker.transform(points)
+        return tracker.transform(points @ rotation.T)[:, : self.dimensions]
 
     def evaluate(self, Z: Array, clustering: str, labels: Integers, sample: Integers) -> tuple[float, float]:
         if self.clustering != clustering or not np.array_equal(Z, self.placed):
@@ -87,10 +87,7 @@ def run_trial(study: Study, trial: int) -> Outcome:
 def _run_trial(study: Study, trial: int) -> Outcome:
     data, rng = study.world(trial)
     sample = rng.choice(study.points, size=study.sample, replace=False)
-    entrants = [_Entrant(make(name)) for name in study.methods]
-    for entrant in entrants:
-        if isinstance(entrant.tracker, Oracle):
-            entrant.tracker.dimensions = len(study.shares)
+    entrants = [_Entrant(make(name), len(study.shares)) for name in study.methods]
     measures = np.empty((len(entrants), len(study.times), 2))
     seconds, clock = np.zeros(2 + len(entrants)), process_time()
     stream = blocks(
