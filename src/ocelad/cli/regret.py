@@ -105,7 +105,8 @@ def _draw(lines: list[study.Line], path: Path) -> None:
 
     covered = [line.method for line in shown if not np.isnan(line.paper)]
     bounds = {f"Theorem 2, {reading}": curve(covered[0], reading) for reading in ("paper", "corrected") if covered}
-    axes = plots.regret_by_length({method: curve(method, "regret") for method in methods}, bounds)
+    curves = {method: curve(method, "regret") for method in methods}
+    axes = plots.regret_by_length(curves, bounds, exponents={e.method: e.exponent for e in study.exponents(shown)})
     figure = axes.get_figure()
     assert figure is not None
     figure.savefig(path, dpi=110)  # type: ignore[union-attr]

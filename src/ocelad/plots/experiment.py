@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def experiment(results: Results) -> Figure:
     """In the paper's layout: how fast the stream changes, the mean 5-NN error, and P(NMI > 0.8).
 
-    Bands are two standard errors to either side.
+    Bands are two standard errors to either side, for P(NMI > 0.8) as Wilson has them.
     """
     study = results.study
     figure, panels = pyplot().subplots(
@@ -36,11 +36,13 @@ def experiment(results: Results) -> Figure:
             "lw": 2.2 if k == 0 else 1.2,
             "zorder": 3 if k == 0 else 2,
         }
-        for panel, values in ((panels[1], results.error[:, k]), (panels[2], results.good[:, k])):
-            mean, error = _over_trials(values)
-            panel.plot(times, mean, **look)
-            low, high = np.clip([mean - 2 * error, mean + 2 * error], 0, 1)
-            panel.fill_between(times, low, high, color=colour, alpha=0.2, lw=0)
+        for panel, values, band in (
+            (panels[1], results.error[:, k], _around_mean),
+            (panels[2], results.good[:, k], _around_share),
+        ):
+            panel.plot(times, values.mean(axis=0), **look)
+            if len(values) > 1:
+                panel.fill_between(times, *band(values), color=colour, alpha=0.2, lw=0)
     panels[1].set(ylabel="5-NN error", ylim=(0, None))
     panels[2].set(ylabel="P(NMI > 0.8)", ylim=(-0.02, 1.02), xlabel="time step")
     for panel in panels[1:]:
@@ -53,10 +55,16 @@ def experiment(results: Results) -> Figure:
     return figure
 
 
-def _over_trials(values: Array) -> tuple[Array, Array]:
-    many = len(values)
-    error = values.std(axis=0, ddof=1) / np.sqrt(many) if many > 1 else np.zeros(values.shape[1])
-    return values.mean(axis=0), error
+def _around_mean(values: Array) -> tuple[Array, Array]:
+    mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return np.maximum(mean - 2 * error, 0.0), mean + 2 * error
+
+
+def _around_share(values: Array) -> tuple[Array, Array]:
+    """Wilson's interval, which makes sense for a few trials and for shares of 0 and 1 as well."""
+    many, p = len(values), values.mean(axis=0)
+    centre, half = p + 2 / many, 2 * np.sqrt(p * (1 - p) / many + 1 / many**2)
+    return (centre - half) / (1 + 4 / many), (centre + half) / (1 + 4 / many)
 
 
 def _rate_of_change(panel: Any, study: Study) -> None:

@@ -19,12 +19,16 @@ Curve = tuple[ArrayLike, ArrayLike]
 
 
 def regret_by_length(
-    regrets: Mapping[str, Curve], bounds: Mapping[str, Curve] | None = None, axes: Axes | None = None
+    regrets: Mapping[str, Curve],
+    bounds: Mapping[str, Curve] | None = None,
+    axes: Axes | None = None,
+    exponents: Mapping[str, float] | None = None,
 ) -> Axes:
     """The largest regret on any interval of each length, on logarithmic axes, and bounds above it as broken lines.
 
-    Each curve is a pair (lengths, values). The legend gives the exponent with which a regret grows over these
-    lengths; a grey line is what losing one per step would be. Lengths without positive regret cannot be drawn.
+    Each curve is a pair (lengths, values). The legend gives the exponent with which each regret grows, as given or
+    over all of these lengths; a grey line is what losing one per step would be. Lengths without positive regret
+    cannot be drawn.
     """
     if not regrets:
         raise ValueError("regrets must hold at least one curve (lengths, values)")
@@ -35,7 +39,7 @@ def regret_by_length(
         cycle(COLOURS), cycle(MARKERS), regrets.items(), strict=False
     ):
         size, regret = np.asarray(lengths, dtype=np.float64), np.asarray(values, dtype=np.float64)
-        exponent = growth_exponent(size, regret).exponent
+        exponent = (exponents or {}).get(name, growth_exponent(size, regret).exponent)
         label = name if np.isnan(exponent) else f"{name} ~ |I|^{exponent:.2f}"
         shown = np.where(regret > 0, regret, np.nan)
         axes.plot(size, shown, color=colour, marker=marker, ms=3.5, lw=1.5, label=label)

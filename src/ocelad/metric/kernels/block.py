@@ -57,7 +57,6 @@ from .jit import Mode, kernel
 from .layout import Scratch, Stack, arrays
 from .levels import opening, room_for, shift, watch
 
-READING = 8  # what it costs to read a number of a dictionary, in multiplications
 TIDY = 1024  # steps between two looks at the columns
 
 
