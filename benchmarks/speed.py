@@ -26,6 +26,7 @@ import numpy as np
 from drifting import clusters, embeddings, text
 
 from ocelad import MetricTracker, NuclearNorm, Rice, many
+from ocelad.data import DriftingClusters, Segment, blocks
 from ocelad.metric.kernels import block
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -122,19 +123,19 @@ def growth() -> None:
         costs[n] = seconds(lambda pairs=pairs, y=y: MetricTracker(max_rank=64).partial_fit(pairs, y))  # type: ignore[misc]
         if n > 48:
             print(f"  n = {n:<5} {keep(f'n={n} / n={n // 2}', costs[n] / costs[n // 2]):5.2f}", flush=True)
-    print("growth with time, n = 25: cost of 512 comparisons relative to those at t = 2^10")
-    pairs, y, _ = clusters(2**12)
-    tracker, costs, t = MetricTracker(), {}, 0
-    for power in range(10, 18):
-        while t < 2**power:
-            part = slice(t % 2**12, min(t % 2**12 + 2**power - t, 2**12))
-            tracker.partial_fit(pairs[part], y[part])
-            t += part.stop - part.start
-        levels = len(tracker.levels_)
-        copies = [copy.deepcopy(tracker) for _ in range(20)]
-        costs[power] = seconds(lambda: copies.pop().partial_fit(pairs[1024:1536], y[1024:1536]), runs=7)  # noqa: B023
-        ratio = keep(f"t=2^{power} / t=2^10", costs[power] / costs[10])
-        print(f"  t = 2^{power:<3} {ratio:5.2f}   (levels: {levels / 8:5.2f})", flush=True)
+    for name, drift in (("that does not change", 0.0), ("that drifts", 0.05)):
+        print(f"growth with time, n = 25, a stream {name}: cost of 1024 comparisons relative to those at t = 2^10")
+        rng = np.random.default_rng(0)
+        stream = blocks(DriftingClusters.draw(rng), rng, 1024, (Segment(2**17 + 1024, "A", drift),))
+        tracker, costs, levels = MetricTracker(), {}, {}
+        for k, part in enumerate(stream):
+            if k in (1, 4, 16, 64, 128):
+                copies = [copy.deepcopy(tracker) for _ in range(20)]
+                levels[k] = len(tracker.levels_)
+                costs[k] = seconds(lambda: copies.pop().partial_fit(part.pairs, part.y), runs=7)  # noqa: B023
+                ratio = keep(f"{name}: t={1024 * k} / t=1024", costs[k] / costs[1])
+                print(f"  t = {1024 * k:<7} {ratio:5.2f}   (levels: {levels[k] / levels[1]:5.2f})", flush=True)
+            tracker.partial_fit(part.pairs, part.y)
 
 
 def calls() -> None:
