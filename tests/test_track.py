@@ -302,6 +302,9 @@ def test_a_bad_row_that_was_corrected_is_gone_on_from(monkeypatch, table, tmp_pa
         (["--label", "kind"], 1, "there is no column kind"),
         (["--label", "y", "--features", "f*"], 1, "no column matches 'f*'"),
         (["--max-rank", "0"], 2, "max-rank"),
+        (["--step", "nan"], 1, "step must be a finite number > 0, got nan"),
+        (["--step", "inf"], 1, "step must be a finite number > 0, got inf"),
+        (["--strength", "nan"], 1, "strength must be >= 0 and finite, got nan"),
     ],
 )
 def test_odd_words_are_refused_before_anything_is_written(

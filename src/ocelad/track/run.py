@@ -108,7 +108,8 @@ class Run:
         return True
 
     def begin(self, overwrite: bool = False) -> None:
-        """Make the folder ready for a new run."""
+        """Make the folder ready for a new run, unless the options of the tracker cannot be used."""
+        self.tracker.partial_fit(np.empty((0, 2, len(self.form.features))), np.empty(0))  # nothing: it checks them
         self.folder.mkdir(parents=True, exist_ok=True)
         if (self.folder / PROGRESS).exists() and not overwrite:
             raise ValueError(f"there is a run in {self.folder}: --resume goes on with it, --overwrite begins anew")
