@@ -264,6 +264,62 @@ def test_what_does_not_belong_together_is_refused(monkeypatch, capsys, table, tm
     assert contents(folder) == before
 
 
+@pytest.fixture(name="ended", scope="module")
+def fixture_ended(tmp_path_factory):
+    """A run on three comparisons, and its table."""
+    folder = tmp_path_factory.mktemp("ended")
+    (folder / "few.csv").write_text("x_0,z_0,y\n0,1,1\n0,2,-1\n3,1,1\n")
+    with pytest.MonkeyPatch.context() as patch:
+        assert track(patch, folder / "few.csv", folder / "run") in (0, None)
+    return folder
+
+
+def damaged(progress, *path, value=None):
+    """A copy without the part at this path, or with another value there."""
+    copy = json.loads(json.dumps(progress))
+    part = copy
+    for name in path[:-1]:
+        part = part[name]
+    if value is None:
+        del part[path[-1]]
+    else:
+        part[path[-1]] = value
+    return json.dumps(copy)
+
+
+DAMAGE = {
+    "{}": lambda _: "{}",
+    "[1]": lambda _: "[1]",
+    "nesting": lambda _: "[" * 100_000,
+    "no running": lambda p: damaged(p, "running"),
+    "no tracker": lambda p: damaged(p, "tracker"),
+    "no form": lambda p: damaged(p, "form"),
+    "counts": lambda p: damaged(p, "counts", value=[1, 2]),
+    "settings": lambda p: damaged(p, "settings", "tracker", value=7),
+    "sizes": lambda p: damaged(p, "sizes", "timeline"),
+}
+DEEPER = {
+    "bins": lambda p: damaged(p, "running", "bins", value=[["x"], [1], [2]]),
+    "alarm": lambda p: damaged(p, "row", "alarm", "t"),
+    "events": lambda p: damaged(p, "row", "events", value=[[1]]),
+    "memory": lambda p: damaged(p, "form", value={"recent": []}),
+}
+
+
+@pytest.mark.parametrize("kind", [*DAMAGE, *DEEPER])
+def test_damaged_progress_is_an_error_in_words(monkeypatch, capsys, ended, kind):
+    path = ended / "run" / "progress.json"
+    before = path.read_text()
+    path.write_text((DAMAGE | DEEPER)[kind](json.loads(before)))
+    try:
+        assert track(monkeypatch, ended / "few.csv", ended / "run", "--resume") == 1
+        assert f"Error: {path}: it is " in capsys.readouterr().err
+        assert run(monkeypatch, "info", str(path)) == (1 if kind in DAMAGE else 0)
+        assert (f"Error: {path}: it is " in capsys.readouterr().err) == (kind in DAMAGE)
+    finally:
+        path.write_text(before)
+
+
 def test_bad_rows_stop_a_run_or_are_set_aside(monkeypatch, capsys, table, tmp_path):
     text = table.read_text()
     lines = text.splitlines(keepends=True)

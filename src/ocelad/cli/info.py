@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 from .. import MetricTracker, SupervisedMetricTracker, load
 from ..history import time_scale
 from ..track import read_timeline
+from ..track.commit import read_progress
 from .common import plain_errors
 
 
@@ -50,7 +50,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _progress(path: Path) -> list[str]:
-    words = json.loads(path.read_text(encoding="ascii"))
+    words = read_progress(path)
     t, rejected, points = words["counts"]
     lines = [f"{t} comparisons from {points} rows, {rejected} rejected; {words['input'][0]} lines of input used"]
     for part in ("tracker", "form"):

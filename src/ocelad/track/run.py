@@ -102,9 +102,12 @@ class Run:
             self.tracker, self._learned = tracker, True
         self.t, self.rejected, self.points = progress["counts"]
         self._sizes = progress["sizes"]
-        self.running.restore(progress["running"])
-        self.row.restore(progress["row"])
-        self.form.restore(progress["form"])
+        try:
+            self.running.restore(progress["running"])
+            self.row.restore(progress["row"])
+            self.form.restore(progress["form"])
+        except (AssertionError, LookupError, TypeError, ValueError) as error:
+            raise ValueError(f"{self.folder / PROGRESS}: it is damaged: {error!r}") from None
         return True
 
     def begin(self, overwrite: bool = False) -> None:
