@@ -187,6 +187,29 @@ def test_a_pipe_is_not_waited_for_and_kill_9_loses_nothing(monkeypatch, table, t
     assert contents(tmp_path / "run") == contents(tmp_path / "whole")
 
 
+def test_a_folder_has_one_run_at_a_time_and_kill_9_frees_it(monkeypatch, capsys, table, tmp_path):
+    folder, lines = tmp_path / "run", table.read_bytes().splitlines(keepends=True)
+    process = start(folder)
+    process.stdin.write(b"".join(lines[:124]))
+    process.stdin.flush()
+    wait_for(folder, 123)
+    before = contents(folder)
+    for words in ([], ["--resume"], ["--overwrite"]):
+        assert track(monkeypatch, table, folder, *words) == 1
+        assert f"Error: another run is under way in {folder}" in capsys.readouterr().err
+    assert contents(folder) == before
+    process.kill()
+    process.communicate()
+    assert track(monkeypatch, table, folder, "--resume") in (0, None)
+    assert len(predictions(folder)) == 600
+
+
+def test_a_folder_that_cannot_be_locked_is_said(monkeypatch, capsys, table, tmp_path):
+    (tmp_path / "run" / ".lock").mkdir(parents=True)
+    assert track(monkeypatch, table, tmp_path / "run") == 1
+    assert ".lock cannot be locked" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
 def test_being_stopped_keeps_all_that_was_learned(monkeypatch, table, tmp_path, kind):
     assert track(monkeypatch, table, tmp_path / "whole") in (0, None)

@@ -17,6 +17,7 @@ from ..data.tables import Columns, Form, Labelled, Rows, matching, read_rows
 from ..data.tables.reading import Format
 from ..metric.partners import Strategy
 from ..track import Run, Settings
+from ..track.alone import alone
 from ..track.run import PREDICTIONS, Stopped
 from .common import FORMAT, ITEMS, form_for, plain_errors
 from .stopping import Stopping
@@ -102,6 +103,7 @@ def track(
                     rows, form, _tracker(**options), Path(out), Settings(options, how, every, not no_predictions),
                     safe=checkpoint, skip_bad=skip_bad, waiting=stop.waiting,
                 )  # fmt: skip
+                stack.enter_context(alone(Path(out)))
                 if resume:
                     click.echo("Looking for where the run stopped ...", err=True)
                 if not (resume and run.resume(again=not new_input)):

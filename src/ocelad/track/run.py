@@ -78,6 +78,8 @@ class Run:
     waiting: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     def __post_init__(self) -> None:
+        # nothing to learn, but options that cannot be used are an error, before there is a folder
+        self.tracker.partial_fit(np.empty((0, 2, len(self.form.features))), np.empty(0))
         self.running, self.row = Running(), timeline.Row()
         self.t = self.rejected = self.points = 0
         self.events: list[Event] = []  # the latest
@@ -111,8 +113,7 @@ class Run:
         return True
 
     def begin(self, overwrite: bool = False) -> None:
-        """Make the folder ready for a new run, unless the options of the tracker cannot be used."""
-        self.tracker.partial_fit(np.empty((0, 2, len(self.form.features))), np.empty(0))  # nothing: it checks them
+        """Make the folder ready for a new run."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if (self.folder / PROGRESS).exists() and not overwrite:
             raise ValueError(f"there is a run in {self.folder}: --resume goes on with it, --overwrite begins anew")
