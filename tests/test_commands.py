@@ -189,5 +189,5 @@ def test_a_tracker_without_names_takes_columns_as_they_come(monkeypatch, capsys,
 def test_help_has_an_example_and_a_word_on_every_option(monkeypatch, capsys, command):
     assert run(monkeypatch, command, "--help") == 0
     assert f"ocelad {command} " in capsys.readouterr().out
-    options = [each for each in cli.main.commands[command].params if isinstance(each, click.Option)]
+    options = [each for each in cli.main.get_command(None, command).params if isinstance(each, click.Option)]
     assert all(option.help for option in options)
