@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import ocelad
+import ocelad.studies
 from ocelad import MetricTracker, Pool, cli, plots
 from ocelad.baselines import Euclid
 from ocelad.data import Segment
@@ -100,6 +101,35 @@ def test_a_folder_that_cannot_be_made_is_said_at_once(monkeypatch, tmp_path, cap
 def test_help(monkeypatch, capsys, words):
     assert run(monkeypatch, *words) == 0
     assert "Usage:" in capsys.readouterr().out
+
+
+def test_help_shows_the_first_line_of_every_command():
+    for name, line in cli.COMMANDS.items():
+        assert cli.main.get_command(None, name).help.splitlines()[0] == line
+    files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
+    assert files - set(cli.COMMANDS) == {"__init__", "__main__", "common", "options", "regret", "stopping"}
+
+
+STOPPED = """
+import sys
+
+class Stop:
+    def find_spec(self, name, *_):
+        if name == "numpy":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stop())
+from ocelad.cli import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(("words", "code", "said"), [(["-h"], 0, "Commands:"), (["info", "."], 1, "Aborted!")])
+def test_help_needs_no_numpy_and_ctrl_c_while_it_is_imported_is_no_traceback(words, code, said):
+    done = subprocess.run([sys.executable, "-c", STOPPED, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_warmup(monkeypatch, capsys):

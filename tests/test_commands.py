@@ -141,16 +141,38 @@ def test_the_time_line_is_drawn_with_its_alarms(folder):
         (["info", "pairs.csv"], "it is not a time line"),
         (["info", "."], "there is no run in this folder"),
         (["plot", "run", "--points", "points.csv", "--label", "sort"], "there is no column sort"),
+        (["plot", "."], "there is no time line: a run writes a row every --every comparisons"),
+        (["plot", "run/tracker.ocelad", "--kind", "timeline"], "tracker.ocelad: it is not a time line"),
+        (["plot", "run", "--label", "kind"], "an embedding needs --points TABLE"),
+        (["plot", "run", "--kind", "metric", "--label", "kind"], "are for an embedding"),
+        (["plot", "run", "--format", "csv"], "are for an embedding"),
+        (["info", "binary.csv"], "binary.csv: it is not a time line"),
+        (["track", "pairs.csv", "--items", "items.csv"], "pairs.csv: items are for columns id_a and id_b"),
+        (["track", "points.csv", "--label", "kind", "--items", "items.csv"], "not for labelled rows"),
+        (["score", "run", "pairs.csv", "--items", "items.csv"], "pairs.csv: items are for columns id_a and id_b"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
 )
 def test_what_does_not_fit_is_said_in_a_line(monkeypatch, capsys, folder, words, message):
     (folder / "other.csv").write_text("x_age,z_age\n1,2\n")
+    (folder / "items.csv").write_text("id,age\na,2\n")
+    (folder / "binary.csv").write_bytes(b"\xff\xfe\x00")
     monkeypatch.chdir(folder)
-    assert run(monkeypatch, *words) == 1
+    assert run(monkeypatch, *words) in (1, 2)
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+def test_the_auc_of_one_kind_of_comparison_is_unknown(monkeypatch, capsys, tmp_path):
+    (tmp_path / "same.csv").write_text("x_a,z_a,y\n0,1,1\n2,1,1\n")
+    assert run(
+        monkeypatch, "track", str(tmp_path / "same.csv"), "--out", str(tmp_path / "run"), "--every", "1"
+    ) in (0, None)
+    assert run(monkeypatch, "info", str(tmp_path / "run")) in (0, None)
+    out = capsys.readouterr()
+    assert "nan" not in out.out + out.err
+    assert out.out.count("AUC unknown (all y are the same)") == 3  # in all, of the time line, of the predictions
 
 
 def test_a_tracker_without_names_takes_columns_as_they_come(monkeypatch, capsys, tmp_path):
@@ -167,5 +189,5 @@ def test_a_tracker_without_names_takes_columns_as_they_come(monkeypatch, capsys,
 def test_help_has_an_example_and_a_word_on_every_option(monkeypatch, capsys, command):
     assert run(monkeypatch, command, "--help") == 0
     assert f"ocelad {command} " in capsys.readouterr().out
-    options = [each for each in cli.main.commands[command].params if isinstance(each, click.Option)]
+    options = [each for each in cli.main.get_command(None, command).params if isinstance(each, click.Option)]
     assert all(option.help for option in options)

@@ -8,7 +8,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import to_hex
 
-from ocelad import ChangeAlarm, History, MetricTracker, Pool, plots
+from ocelad import ChangeAlarm, Event, History, MetricTracker, Pool, plots
+from ocelad.track import TimeLine
 from streams import comparisons
 
 
@@ -78,6 +79,56 @@ def test_embedding_places_points_where_the_metric_does(watched):
         )
     (bar,) = axes.get_lines()
     assert np.ptp(bar.get_xdata()) == pytest.approx(np.sqrt(tracker.mu_))
+
+
+def boxes(artists):
+    return [artist.get_window_extent() for artist in artists]
+
+
+@pytest.mark.parametrize("shape", [(40.0, 1.0), (1.0, 40.0), (5.0, 5.0)], ids=["wide", "tall", "round"])
+def test_embedding_has_the_shape_of_the_cloud_and_the_bar_lies_outside(shape):
+    tracker = MetricTracker(step=1e-6, scale=None, origin=1.0).partial_fit(np.ones((1, 2, 2)), [1])
+    X = np.random.default_rng(0).normal(size=(200, 2)) * shape
+    axes = plots.embedding(tracker, X, np.repeat(["a", "hydrogen"], 100))
+    axes.figure.canvas.draw()
+    inside, whole = axes.get_window_extent(), axes.figure.bbox
+    assert inside.width * inside.height > 0.3 * whole.width * whole.height
+    (words,), (bar,) = boxes(axes.texts), boxes(axes.get_lines())
+    assert not words.overlaps(inside)
+    assert not words.overlaps(bar)
+    assert bar.y0 > inside.y1
+    decorated = axes.get_tightbbox()
+    assert whole.x0 < decorated.x0 < decorated.x1 < whole.x1
+    assert whole.y0 < decorated.y0 < decorated.y1 < whole.y1
+    for own in axes.collections:
+        x, y = axes.transData.transform(own.get_offsets()).T
+        assert inside.x0 < x.min() <= x.max() < inside.x1
+        assert inside.y0 < y.min() <= y.max() < inside.y1
+
+
+def lines_with(times):
+    """A time line of 150,000 comparisons with jumps, and a drift at the end."""
+    t = np.arange(500.0, 150_001.0, 500.0)
+    events = tuple(Event(k, "jump" if k < times[-1] else "drift", k, 1.0) for k in times)
+    weights = np.full((len(t), 4), 0.25)
+    return TimeLine(t, t, t % 7 / 7, t / t, t, t, t, 2.0 ** np.arange(4), weights, events)
+
+
+def test_many_events_are_in_the_legend_and_few_are_named_within_the_axes():
+    few = plots.timeline(lines_with([30_000, 90_000, 149_900]))
+    few.canvas.draw()
+    top = few.axes[0]
+    assert [text.get_text() for text in top.texts] == ["jump", "jump", "drift"]
+    inside = top.get_window_extent()
+    assert all(inside.x0 < box.x0 < box.x1 < inside.x1 for box in boxes(top.texts))
+    for times in (range(5000, 150_000, 5000), [100_000, 100_900]):
+        many = plots.timeline(lines_with(list(times)))
+        top, middle, _ = many.axes
+        assert not top.texts
+        assert [text.get_text() for text in top.get_legend().get_texts()][-2:] == ["jump", "drift"]
+        marks = [line for line in middle.get_lines() if line.get_xdata()[0] in times]
+        assert len(marks) == len(times)
+        assert all(line.get_linewidth() < 1 for line in marks) == (len(times) > 8)
 
 
 def test_heat_map_shows_the_matrix_around_zero(watched):

@@ -78,6 +78,11 @@ NAMES = {
 
 def test_exported_names():
     assert set(ocelad.__all__) == NAMES
+    assert set(dir(ocelad)) >= NAMES
+    for name in NAMES:  # each is what its own room has by that name
+        assert getattr(ocelad, name).__module__.startswith("ocelad."), name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ocelad.nothing  # noqa: B018
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)

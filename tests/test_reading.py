@@ -83,6 +83,21 @@ def test_standard_input(monkeypatch):
     assert not sys.stdin.buffer.closed
 
 
+def test_what_is_gzipped_is_unzipped_whatever_its_name(monkeypatch, tmp_path):
+    data, expected = gzip.compress(as_csv().encode()), [[row[:2], row[2:4]] for row in ROWS]
+    for name, content in (("t.csv", data), ("t.csv.gz", as_csv().encode())):
+        (tmp_path / name).write_bytes(content)
+        assert blocks(str(tmp_path / name))[1].tolist() == expected
+    with (tmp_path / "t.csv").open("rb") as file:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
+        assert blocks("-")[1].tolist() == expected
+        assert not sys.stdin.buffer.closed
+    for broken in (data[:30], data[:20] + b"\xff" * 20):
+        (tmp_path / "t.csv").write_bytes(broken)
+        with pytest.raises(ValueError, match=r"t\.csv: "):
+            blocks(str(tmp_path / "t.csv"))
+
+
 @pytest.mark.parametrize("size", [1, 2, 7, 64])
 def test_pieces_of_any_size_have_the_same_rows_and_none_waits_for_the_next(size):
     data = as_csv().encode() * 3
@@ -207,6 +222,11 @@ def test_missing_pyarrow_is_named(monkeypatch):
 def test_tables_that_say_nothing_are_refused(header, message):
     with pytest.raises(ValueError, match=message):
         comparisons(header)
+
+
+def test_items_for_a_table_that_names_none_are_refused():
+    with pytest.raises(ValueError, match="items are for columns id_a and id_b, there are x_a, z_a, y"):
+        comparisons(["x_a", "z_a", "y"], {}, ["a"])
 
 
 def test_items_are_looked_up(tmp_path):

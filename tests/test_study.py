@@ -221,6 +221,59 @@ def test_a_file_of_no_study_is_refused(content, tmp_path):
         Store(path)
 
 
+@pytest.fixture(name="stored")
+def fixture_stored(tmp_path):
+    """A file with 200 trials."""
+    path = tmp_path / "trials.sqlite"
+    with Store(path, TINY) as store:
+        for trial in range(200):
+            store.add(Outcome(trial, np.zeros((4, 5, 2)), np.zeros(6)))
+    return path
+
+
+def test_a_file_that_is_damaged_later_on_is_an_error_in_words(stored):
+    data = stored.read_bytes()
+    assert len(data) > 5 * 8192
+    stored.write_bytes(data[:8192] + b"\xff" * (len(data) - 8192))
+    for use in (Store.finished, lambda store: list(store.outcomes())):
+        with Store(stored) as store, pytest.raises(StoreError, match=r"trials\.sqlite cannot be used"):
+            use(store)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("delete from study", "there is no 'options'"),
+        ("update study set value = '{}' where key = 'options'", "there is no 'segments'"),
+        ("update study set value = '[1]' where key = 'options'", "cannot be used"),
+        ("update study set value = 'x' where key = 'options'", "cannot be used"),
+        ("update study set value = '7' where key = 'made with'", "cannot be used"),
+        ("update trials set measures = 7", "cannot be used"),
+    ],
+)
+def test_tables_with_other_words_in_them_are_an_error_in_words(stored, statement, message):
+    with contextlib.closing(sqlite3.connect(stored)) as connection, connection:
+        connection.execute(statement)
+    with pytest.raises(StoreError, match=rf"trials\.sqlite .*{message}"), Store(stored) as store:
+        list(store.outcomes())
+
+
+def test_tables_are_made_with_what_they_are_of_or_not_at_all(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("ocelad.studies.store.made_with", lambda: {"numpy": object()})  # no word of JSON
+        with pytest.raises(StoreError, match="cannot be used"):
+            Store(tmp_path / "trials.sqlite", TINY)
+    with pytest.raises(StoreError, match="no such table"):
+        Store(tmp_path / "trials.sqlite")
+    with Store(tmp_path / "trials.sqlite", TINY) as store:
+        assert store.finished() == set()
+
+
+def test_a_number_too_large_for_the_file_is_an_error_in_words(stored):
+    with Store(stored) as store, pytest.raises(StoreError, match="cannot be used"):
+        store.add(Outcome(2**63, np.zeros((4, 5, 2)), np.zeros(6)))
+
+
 def test_there_is_no_study(tmp_path):
     with pytest.raises(StoreError, match="there is no study at"):
         Store(tmp_path / "trials.sqlite")

@@ -106,6 +106,8 @@ def test_rates_are_chosen_kept_and_used(monkeypatch, tmp_path, capsys):
         (["synthetic", "--scheduler", "tcp://nowhere:1"], "--scheduler is for --engine dask"),
         (["synthetic", "--rates", "none.json"], "none.json is not a file of rates"),
         (["tune", "--methods", "euclid"], "euclid has no rates to try"),
+        (["synthetic", "--seed", "99999999999999999999"], "99999999999999999999 is not in the range"),
+        (["synthetic", "--trials", "99999999999999999999"], "99999999999999999999 is not in the range"),
     ],
 )
 def test_bad_options_are_said_at_once(monkeypatch, tmp_path, capsys, words, error):

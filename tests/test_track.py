@@ -187,6 +187,29 @@ def test_a_pipe_is_not_waited_for_and_kill_9_loses_nothing(monkeypatch, table, t
     assert contents(tmp_path / "run") == contents(tmp_path / "whole")
 
 
+def test_a_folder_has_one_run_at_a_time_and_kill_9_frees_it(monkeypatch, capsys, table, tmp_path):
+    folder, lines = tmp_path / "run", table.read_bytes().splitlines(keepends=True)
+    process = start(folder)
+    process.stdin.write(b"".join(lines[:124]))
+    process.stdin.flush()
+    wait_for(folder, 123)
+    before = contents(folder)
+    for words in ([], ["--resume"], ["--overwrite"]):
+        assert track(monkeypatch, table, folder, *words) == 1
+        assert f"Error: another run is under way in {folder}" in capsys.readouterr().err
+    assert contents(folder) == before
+    process.kill()
+    process.communicate()
+    assert track(monkeypatch, table, folder, "--resume") in (0, None)
+    assert len(predictions(folder)) == 600
+
+
+def test_a_folder_that_cannot_be_locked_is_said(monkeypatch, capsys, table, tmp_path):
+    (tmp_path / "run" / ".lock").mkdir(parents=True)
+    assert track(monkeypatch, table, tmp_path / "run") == 1
+    assert ".lock cannot be locked" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
 def test_being_stopped_keeps_all_that_was_learned(monkeypatch, table, tmp_path, kind):
     assert track(monkeypatch, table, tmp_path / "whole") in (0, None)
@@ -264,6 +287,62 @@ def test_what_does_not_belong_together_is_refused(monkeypatch, capsys, table, tm
     assert contents(folder) == before
 
 
+@pytest.fixture(name="ended", scope="module")
+def fixture_ended(tmp_path_factory):
+    """A run on three comparisons, and its table."""
+    folder = tmp_path_factory.mktemp("ended")
+    (folder / "few.csv").write_text("x_0,z_0,y\n0,1,1\n0,2,-1\n3,1,1\n")
+    with pytest.MonkeyPatch.context() as patch:
+        assert track(patch, folder / "few.csv", folder / "run") in (0, None)
+    return folder
+
+
+def damaged(progress, *path, value=None):
+    """A copy without the part at this path, or with another value there."""
+    copy = json.loads(json.dumps(progress))
+    part = copy
+    for name in path[:-1]:
+        part = part[name]
+    if value is None:
+        del part[path[-1]]
+    else:
+        part[path[-1]] = value
+    return json.dumps(copy)
+
+
+DAMAGE = {
+    "{}": lambda _: "{}",
+    "[1]": lambda _: "[1]",
+    "nesting": lambda _: "[" * 100_000,
+    "no running": lambda p: damaged(p, "running"),
+    "no tracker": lambda p: damaged(p, "tracker"),
+    "no form": lambda p: damaged(p, "form"),
+    "counts": lambda p: damaged(p, "counts", value=[1, 2]),
+    "settings": lambda p: damaged(p, "settings", "tracker", value=7),
+    "sizes": lambda p: damaged(p, "sizes", "timeline"),
+}
+DEEPER = {
+    "bins": lambda p: damaged(p, "running", "bins", value=[["x"], [1], [2]]),
+    "alarm": lambda p: damaged(p, "row", "alarm", "t"),
+    "events": lambda p: damaged(p, "row", "events", value=[[1]]),
+    "memory": lambda p: damaged(p, "form", value={"recent": []}),
+}
+
+
+@pytest.mark.parametrize("kind", [*DAMAGE, *DEEPER])
+def test_damaged_progress_is_an_error_in_words(monkeypatch, capsys, ended, kind):
+    path = ended / "run" / "progress.json"
+    before = path.read_text()
+    path.write_text((DAMAGE | DEEPER)[kind](json.loads(before)))
+    try:
+        assert track(monkeypatch, ended / "few.csv", ended / "run", "--resume") == 1
+        assert f"Error: {path}: it is " in capsys.readouterr().err
+        assert run(monkeypatch, "info", str(path)) == (1 if kind in DAMAGE else 0)
+        assert (f"Error: {path}: it is " in capsys.readouterr().err) == (kind in DAMAGE)
+    finally:
+        path.write_text(before)
+
+
 def test_bad_rows_stop_a_run_or_are_set_aside(monkeypatch, capsys, table, tmp_path):
     text = table.read_text()
     lines = text.splitlines(keepends=True)
@@ -302,6 +381,9 @@ def test_a_bad_row_that_was_corrected_is_gone_on_from(monkeypatch, table, tmp_pa
         (["--label", "kind"], 1, "there is no column kind"),
         (["--label", "y", "--features", "f*"], 1, "no column matches 'f*'"),
         (["--max-rank", "0"], 2, "max-rank"),
+        (["--step", "nan"], 1, "step must be a finite number > 0, got nan"),
+        (["--step", "inf"], 1, "step must be a finite number > 0, got inf"),
+        (["--strength", "nan"], 1, "strength must be >= 0 and finite, got nan"),
     ],
 )
 def test_odd_words_are_refused_before_anything_is_written(

@@ -1,32 +1,53 @@
 """Track a similarity function while it changes."""
 
-from .alarms import ChangeAlarm, Event, RiverAlarm
-from .ensemble import Pool, Restarted, Rice, Union
-from .history import History, time_scale
-from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
-from .metric import (
-    L1,
-    Comid,
-    Descent,
-    Frobenius,
-    Hinge,
-    LogDet,
-    Logistic,
-    Mahalanobis,
-    Metric,
-    MetricTracker,
-    NuclearNorm,
-    OrderLoss,
-    PairLoss,
-    SquaredFrobenius,
-    SquaredHinge,
-    SupervisedMetricTracker,
-    Unregularized,
-    VonNeumann,
-)
-from .ocelad import Ocelad
-from .state import FileError, load, save
-from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .alarms import ChangeAlarm, Event, RiverAlarm
+    from .ensemble import Pool, Restarted, Rice, Union
+    from .history import History, time_scale
+    from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
+    from .metric import (
+        L1,
+        Comid,
+        Descent,
+        Frobenius,
+        Hinge,
+        LogDet,
+        Logistic,
+        Mahalanobis,
+        Metric,
+        MetricTracker,
+        NuclearNorm,
+        OrderLoss,
+        PairLoss,
+        SquaredFrobenius,
+        SquaredHinge,
+        SupervisedMetricTracker,
+        Unregularized,
+        VonNeumann,
+    )
+    from .ocelad import Ocelad
+    from .state import FileError, load, save
+    from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
+else:  # rooms are entered when asked for: all take seconds, and ``ocelad --help`` needs none
+
+    def __getattr__(name: str) -> Any:
+        for room in _ROOMS if name in __all__ else ():
+            found = import_module(f"{__name__}.{room}")
+            if hasattr(found, name):
+                globals()[name] = getattr(found, name)
+                return globals()[name]
+        if name in _ROOMS:
+            return import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_ROOMS})
+
+
+_ROOMS = ("alarms", "ensemble", "learners", "ocelad", "weights", "metric", "history", "state")
 
 __version__ = "0.1.0"
 

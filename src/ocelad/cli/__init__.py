@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 try:
     import click
@@ -11,21 +12,34 @@ try:
 except ImportError:
     sys.exit('The ocelad command needs a few small packages: pip install "ocelad[cli,plots]"')
 
-from .demo import demo
-from .embed import embed
-from .info import info
-from .plot import plot
-from .score import score
-from .study import study
-from .track import track
-from .warmup import warmup
+COMMANDS = {
+    "demo": "Track the paper's drifting clusters against the baselines: a table and a figure.",
+    "embed": "Give the points of TABLE coordinates in which the metric of TRACKER is the Euclidean distance.",
+    "info": "Say what is in PATH: a file of ocelad.save, or the folder of a run of ocelad track, or a file in it.",
+    "plot": "Draw PATH: the folder of a run of ocelad track, its timeline.csv, or a file of ocelad.save.",
+    "score": "Measure the pairs of TABLE with the metric of TRACKER, which does not change.",
+    "study": "Run the paper's experiments, choose their rates, and report on them.",
+    "track": "Track the metric behind a table, or behind standard input if TABLE is -.",
+    "warmup": "Compile the kernels ahead of time.",
+}
+"""Subcommands, each in the file of its name, and the first line of their help."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Late(click.Group):
+    """Imports a subcommand when it is called for: that takes seconds, and Ctrl-C is heard from here on."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _: click.Context, name: str) -> click.Command | None:
+        return getattr(import_module(f"{__name__}.{name}"), name) if name in COMMANDS else None
+
+    def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Late, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ocelad")
 def main() -> None:
     """Track a similarity function while it changes."""
-
-
-for command in (demo, track, embed, score, plot, info, study, warmup):
-    main.add_command(command)

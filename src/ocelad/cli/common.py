@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,10 @@ def plain_errors() -> Iterator[None]:
         sys.exit(128 + 13)  # as if by SIGPIPE
     except (FileError, ValueError, ImportError, OSError, EOFError) as error:
         raise click.ClickException(str(error)) from None
+
+
+def auc_in_words(auc: float, digits: int = 4) -> str:
+    return "unknown (all y are the same)" if math.isnan(auc) else f"{auc:.{digits}f}"
 
 
 def saved_metric(path: str) -> MetricTracker:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -12,7 +11,8 @@ from sklearn.metrics import roc_auc_score
 from .. import MetricTracker, SupervisedMetricTracker, load
 from ..history import time_scale
 from ..track import read_timeline
-from .common import plain_errors
+from ..track.commit import read_progress
+from .common import auc_in_words, plain_errors
 
 
 @click.command()
@@ -44,13 +44,13 @@ def _lines(path: Path) -> list[str]:
         return _progress(path)
     if path.suffix != ".csv":
         return _tracker(path)
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8", errors="replace") as file:
         first = file.readline()
     return _predictions(path) if first.startswith("t,line,partner,y,") else _timeline(path)
 
 
 def _progress(path: Path) -> list[str]:
-    words = json.loads(path.read_text(encoding="ascii"))
+    words = read_progress(path)
     t, rejected, points = words["counts"]
     lines = [f"{t} comparisons from {points} rows, {rejected} rejected; {words['input'][0]} lines of input used"]
     for part in ("tracker", "form"):
@@ -96,12 +96,12 @@ def _timeline(path: Path) -> list[str]:
     return [
         f"time line of {len(line.t)} rows up to comparison {line.t[-1]:.0f}",
         f"error {line.error[0]:.3f} in the first row, {line.error[-1]:.3f} in the last",
-        f"accuracy {line.accuracy[-1]:.4f}, AUC {line.auc[-1]:.4f} so far",
+        f"accuracy {line.accuracy[-1]:.4f}, AUC {auc_in_words(line.auc[-1])} so far",
         *(alarms[-10:] or ["no alarms"]),
     ]
 
 
 def _predictions(path: Path) -> list[str]:
     y, d, threshold, predicted = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(3, 4, 5, 6), ndmin=2).T
-    auc = f"{roc_auc_score(y, -d / threshold):.6f}" if len(np.unique(y)) == 2 else "unknown: all y are the same"
-    return [f"{len(y)} predictions: accuracy {np.mean(y == predicted):.6f}, AUC {auc}"]
+    auc = roc_auc_score(y, -d / threshold) if len(np.unique(y)) == 2 else np.nan
+    return [f"{len(y)} predictions: accuracy {np.mean(y == predicted):.6f}, AUC {auc_in_words(auc, 6)}"]

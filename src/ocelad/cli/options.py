@@ -14,6 +14,9 @@ from ..data import Segment
 from ..studies import ENGINES, StoreError, Study
 from ..studies.methods import named
 
+LAST, MOST = 2**32 - 1, 1_000_000
+"""The greatest number of a first trial, and how many there may be: all of them must fit into a file and a list."""
+
 
 def segments(_context: Any, _option: Any, words: str) -> tuple[Segment, ...]:
     """STEPS:CLUSTERING:DRIFT,... as segments."""
@@ -43,12 +46,16 @@ def methods(_context: Any, _option: Any, words: str) -> tuple[str, ...]:
 
 def first_trial(default: int) -> Callable[[Any], Any]:
     return click.option(
-        "--seed", default=default, show_default=True, type=click.IntRange(min=0), help="Number of the first trial."
+        "--seed",
+        default=default,
+        show_default=True,
+        type=click.IntRange(0, LAST),
+        help="Number of the first trial.",
     )
 
 
 def trial_count(words: str) -> Callable[[Any], Any]:
-    return click.option("--trials", default=24, show_default=True, type=click.IntRange(min=1), help=words)
+    return click.option("--trials", default=24, show_default=True, type=click.IntRange(1, MOST), help=words)
 
 
 _DEFAULT = Study()

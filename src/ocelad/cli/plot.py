@@ -48,9 +48,13 @@ def plot(
         where = Path(path)
         line = where / "timeline.csv" if where.is_dir() else where
         if kind is None:
-            kind = "embedding" if points else "timeline" if line.suffix == ".csv" else "metric"
+            kind = "embedding" if points or label else "timeline" if line.suffix == ".csv" else "metric"
+        if kind != "embedding" and (points or label or format):
+            raise click.UsageError("--points, --label and --format are for an embedding.")
         plots.pyplot().switch_backend("agg")
         if kind == "timeline":
+            if not line.exists():
+                raise ValueError(f"{where}: there is no time line: a run writes a row every --every comparisons")
             figure: Any = plots.timeline(read_timeline(line))
         elif kind == "metric":
             figure = plots.heat_map(saved_metric(path)).figure

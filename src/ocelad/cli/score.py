@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from ..data.tables import parsed, read_rows
 from ..data.tables.reading import Format
-from .common import FORMAT, ITEMS, OUT, columns_like, form_for, opened, plain_errors, saved_metric
+from .common import FORMAT, ITEMS, OUT, auc_in_words, columns_like, form_for, opened, plain_errors, saved_metric
 
 
 @click.command()
@@ -47,5 +47,5 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
                     judged.append(np.stack([block.y, -distances, similar]))
         if judged:
             y, scores, predicted = np.concatenate(judged, axis=1)
-            auc = f"{roc_auc_score(y, scores):.4f}" if len(np.unique(y)) == 2 else "unknown: all y are the same"
+            auc = auc_in_words(roc_auc_score(y, scores) if len(np.unique(y)) == 2 else np.nan)
             click.echo(f"{len(y)} pairs: accuracy {np.mean(y == predicted):.4f}, AUC {auc}", err=True)

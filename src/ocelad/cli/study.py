@@ -133,7 +133,7 @@ def report(folder: Path) -> None:
 
 def _run(store: Store, trials: range, engine: Any, name: str) -> None:
     """Run what is missing, and say how it goes and how long it will take."""
-    there = len(store.finished() & set(trials))
+    there = sum(trial in trials for trial in store.finished())
     if there == len(trials):
         return
     with tqdm(total=len(trials), initial=there, desc=name, unit=" trials", smoothing=0.02) as bar:
@@ -142,7 +142,7 @@ def _run(store: Store, trials: range, engine: Any, name: str) -> None:
                 bar.update()
         except (KeyboardInterrupt, BrokenExecutor) as stop:
             bar.close()
-            there = len(store.finished() & set(trials))
+            there = sum(trial in trials for trial in store.finished())
             why = "Stopped" if isinstance(stop, KeyboardInterrupt) else "A process was killed"
             click.echo(f"\n{why}: {there} of {len(trials)} trials are stored; the same command goes on.", err=True)
             raise SystemExit(130 if isinstance(stop, KeyboardInterrupt) else 1) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from contextlib import ExitStack, closing
@@ -17,8 +18,9 @@ from ..data.tables import Columns, Form, Labelled, Rows, matching, read_rows
 from ..data.tables.reading import Format
 from ..metric.partners import Strategy
 from ..track import Run, Settings
+from ..track.alone import alone
 from ..track.run import PREDICTIONS, Stopped
-from .common import FORMAT, ITEMS, form_for, plain_errors
+from .common import FORMAT, ITEMS, auc_in_words, form_for, plain_errors
 from .stopping import Stopping
 
 
@@ -77,7 +79,7 @@ def track(
 ) -> None:  # fmt: skip
     """Track the metric behind a table, or behind standard input if TABLE is -.
 
-    The table is CSV, JSON lines or Parquet. It has comparisons, with columns x_*, z_* and y (1 similar, -1
+    The table is CSV, JSON lines or Parquet. It has comparisons, with columns x_*, z_* and y (1 similar, -1 or 0
     different), or id_a, id_b and y with --items; or labelled points with --label, which become comparisons. Each
     comparison is predicted, and then learned.
 
@@ -102,6 +104,7 @@ def track(
                     rows, form, _tracker(**options), Path(out), Settings(options, how, every, not no_predictions),
                     safe=checkpoint, skip_bad=skip_bad, waiting=stop.waiting,
                 )  # fmt: skip
+                stack.enter_context(alone(Path(out)))
                 if resume:
                     click.echo("Looking for where the run stopped ...", err=True)
                 if not (resume and run.resume(again=not new_input)):
@@ -125,6 +128,8 @@ def _form(
             raise click.UsageError("--within and --features are for labelled rows: say --label COLUMN.")
         pairs, digest = form_for(rows, items, features)
         return pairs, {"features": list(pairs.features), "items": digest}
+    if items:
+        raise click.UsageError("--items is for comparisons with columns id_a and id_b, not for labelled rows.")
     for name in (label, *within):
         if name not in rows.header:
             raise ValueError(f"{rows.name}: there is no column {name}: there are {', '.join(rows.header)}")
@@ -174,15 +179,16 @@ def _show(run: Run, echo: bool) -> None:
 
 def _measures(run: Run) -> str:
     alarm = f", {run.events[-1].kind} at {run.events[-1].t}" if run.events else ""
-    return f"accuracy {run.running.accuracy:.3f}, AUC {run.running.auc:.3f}{alarm}"
+    return f"accuracy {run.running.accuracy:.3f}, AUC {auc_in_words(run.running.auc, 3)}{alarm}"
 
 
 def _summary(run: Run) -> str:
     running = run.running
     lines = [f"{run.t} comparisons from {run.points} rows, {run.rejected} rejected"]
     if run.t:
+        within = "" if math.isnan(running.auc) else f" (to within {running.auc_error:.0e})"
         lines.append(
-            f"accuracy {running.accuracy:.4f}, AUC {running.auc:.4f} (to within {running.auc_error:.0e}), "
+            f"accuracy {running.accuracy:.4f}, AUC {auc_in_words(running.auc)}{within}, "
             f"mean loss {running.loss / running.count:.4f}, each before it was learned"
         )
     files = [f"{run.folder / name}.csv" for name in ("predictions", "timeline", "rejected")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7F7F7F", "#E69F00", "#5
 
 MARKERS = "osD^vPX"
 
+EVENTS = 8
+"""So many events are named where they are, at most."""
+
 
 def pyplot() -> Any:
     """matplotlib.pyplot, or a word on how to get it."""
@@ -33,12 +37,13 @@ def axes_or_new(axes: Axes | None, size: tuple[float, float]) -> Any:
     return pyplot().subplots(figsize=size, layout="constrained")[1] if axes is None else axes
 
 
-def legend_beside(axes: Any, title: str | None) -> None:
-    """Beside the axes, the last on top as in a stack."""
+def legend_beside(axes: Any, title: str | None, lines: dict[str, Any] | None = None) -> None:
+    """Beside the axes, the last on top as in a stack; then these lines, by their names."""
     handles, labels = axes.get_legend_handles_labels()
+    order, lines = -1 if title == "memory" else 1, lines or {}
     axes.legend(
-        handles[::-1] if title == "memory" else handles,
-        labels[::-1] if title == "memory" else labels,
+        [*handles[::order], *lines.values()],
+        [*labels[::order], *lines],
         title=title,
         loc="center left",
         bbox_to_anchor=(1.0, 0.5),
@@ -58,18 +63,30 @@ def stack_weights(axes: Any, t: ArrayLike, weights: Array, lengths: Array) -> No
     legend_beside(axes, "memory")
 
 
-def mark_events(axes: Any, events: Iterable[Event], named: bool = True) -> None:
-    """A line at each event, solid for a jump and dotted for a drift, with its name at the top."""
+def mark_events(axes: Any, events: Sequence[Event], named: bool = True) -> None:
+    """A line at each event, solid for a jump and dotted for a drift, with its name at the top or in the legend.
+
+    A name at the top needs an eighth of the axes, whose limits must be set; many lines are thin, to hide nothing.
+    """
+    (left, right), few = axes.get_xlim(), len(events) <= EVENTS
+    roomy = few and all(b.t - a.t >= (right - left) / EVENTS for a, b in pairwise(events))
+    lines: dict[str, Any] = {}
     for event in events:
-        axes.axvline(event.t, color="black", lw=1.4, ls="-" if event.kind == "jump" else ":")
-        if named:
+        style = {"color": "black", "lw": 1.4 if few else 0.6, "ls": "-" if event.kind == "jump" else ":"}
+        lines.setdefault(event.kind, axes.axvline(event.t, **style))
+        if named and roomy:
+            last = right - event.t < (right - left) / EVENTS  # its name goes to the left, to stay within the axes
             axes.annotate(
                 event.kind,
                 (event.t, 1.0),
                 xycoords=("data", "axes fraction"),
-                xytext=(3, -3),
+                xytext=(-3 if last else 3, -3),
                 textcoords="offset points",
+                ha="right" if last else "left",
                 va="top",
                 fontsize=8,
                 bbox={"facecolor": "white", "alpha": 0.7, "lw": 0, "pad": 1},
             )
+    if named and not roomy:
+        legend = axes.get_legend()
+        legend_beside(axes, legend.get_title().get_text() if legend else None, lines)

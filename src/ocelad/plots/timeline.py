@@ -34,10 +34,10 @@ def timeline(line: TimeLine) -> Figure:
     middle.set(title="Which memory is in charge")
     low.plot(line.t, line.threshold, color=COLOURS[0], lw=1.6)
     low.set(title="Threshold on squared distances", ylabel="threshold", xlabel="comparisons seen")
-    for number, axes in enumerate((top, middle, low)):
-        mark_events(axes, line.events, named=number == 0)
     if len(line.t) > 1:
         low.set_xlim(line.t[0], line.t[-1])
+    for number, axes in enumerate((top, middle, low)):
+        mark_events(axes, line.events, named=number == 0)
     return figure
 
 

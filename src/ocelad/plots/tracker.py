@@ -75,26 +75,45 @@ def relevance(
 
 
 def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, axes: Axes | None = None) -> Axes:
-    """Points in the first two dimensions of the metric, coloured by label; a bar shows the threshold's length."""
-    tracker, axes = _tracker(source), axes_or_new(axes, (5, 4.2))
+    """Points in the first two dimensions of the metric, coloured by label; a bar shows the threshold's length.
+
+    A new figure has the shape of the cloud of points.
+    """
+    tracker = _tracker(source)
     Z, classes = tracker.transform(X), np.asarray(labels)
     if classes.shape != Z.shape[:1]:
         raise ValueError(f"labels must be of shape ({len(Z)},), one per point, got shape {classes.shape}")
     flat = np.column_stack([Z, np.zeros(len(Z))])[:, :2]  # a single feature has a second dimension of zeros
+    radius = float(np.sqrt(tracker.mu_))
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    width, height = np.maximum(high - low, (radius, 0.0))
+    width, height = 1.08 * max(width, height / 2), 1.08 * max(height, width / 4)  # what is thin has room for words
+    inches = 4.5 / max(width, height)
+    axes = axes_or_new(axes, (2.2 + inches * width, 1.4 + inches * height))
     size = float(np.clip(3000 / max(len(flat), 1), 6, 36))
     for colour, marker, label in zip(cycle(COLOURS), cycle(MARKERS), np.unique(classes), strict=False):
         own = flat[classes == label]
         axes.scatter(own[:, 0], own[:, 1], s=size, alpha=0.7, lw=0, color=colour, marker=marker, label=str(label))
+    x, y = (low + high) / 2
     axes.set(
-        title="Points as the metric sees them", xlabel="first dimension", ylabel="second dimension", aspect="equal"
+        xlabel="first dimension",
+        ylabel="second dimension",
+        aspect="equal",
+        anchor="C",
+        xlim=(x - width / 2, x + width / 2),
+        ylim=(y - height / 2, y + height / 2),
     )
-    axes.set_anchor("C")
+    axes.set_title("Points as the metric sees them", pad=26)
     legend_beside(axes, "label")
-    radius = float(np.sqrt(tracker.mu_))
-    low, high = flat.min(axis=0), flat.max(axis=0)
-    y = low[1] - 0.1 * max(high[1] - low[1], radius)
-    axes.plot([low[0], low[0] + radius], [y, y], color="black", lw=2, solid_capstyle="butt")
-    axes.annotate("  similar if nearer than this", (low[0] + radius, y), va="center", fontsize=8)
+    left = x - width / 2
+    axes.plot(
+        [left, left + radius], [1.02, 1.02], color="black", lw=2, solid_capstyle="butt",
+        transform=axes.get_xaxis_transform(), clip_on=False,
+    )  # fmt: skip
+    axes.annotate(
+        "similar if nearer than this", (left, 1.02), xycoords=("data", "axes fraction"),
+        xytext=(0, 3), textcoords="offset points", fontsize=8,
+    )  # fmt: skip
     return axes
 
 

@@ -18,6 +18,17 @@ from ..state import load, save
 TRACKER, NEXT, PROGRESS = "tracker.ocelad", "tracker.ocelad.next", "progress.json"
 FORMAT, VERSION = "ocelad track", 1
 
+_SHAPE = {
+    "tracker": str | None,  # its SHA-256
+    "settings": {"tracker": dict, "form": dict},
+    "input": [int, str],
+    "counts": [int, int, int],
+    "sizes": {"predictions": int, "timeline": int, "rejected": int},
+    "running": {"count": int, "right": int, "loss": float, "bins": [list, list, list]},
+    "row": {"alarm": dict, "sums": [int, int, float], "events": list},
+    "form": object,
+}
+
 
 def commit(folder: Path, tracker: MetricTracker | None, progress: dict[str, Any]) -> None:
     """Write both; whatever happens meanwhile, either the old state or the new one is there."""
@@ -37,6 +48,28 @@ def commit(folder: Path, tracker: MetricTracker | None, progress: dict[str, Any]
         os.replace(folder / NEXT, folder / TRACKER)
 
 
+def read_progress(path: Path) -> dict[str, Any]:
+    """What ``commit`` wrote down; anything else is an error."""
+    try:
+        progress = json.loads(path.read_text(encoding="ascii"))
+    except (ValueError, RecursionError):
+        progress = None
+    known = isinstance(progress, dict) and (progress.get("format"), progress.get("version")) == (FORMAT, VERSION)
+    if not known:
+        raise ValueError(f"{path}: it is not the progress of a run that this version of ocelad can go on with")
+    if not _fits(progress, _SHAPE):
+        raise ValueError(f"{path}: it is damaged")
+    return progress
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(name in value and _fits(value[name], shape[name]) for name in shape)
+    if isinstance(shape, list):
+        return isinstance(value, list) and len(value) == len(shape) and all(map(_fits, value, shape))
+    return isinstance(value, shape)
+
+
 def recover(folder: Path) -> tuple[MetricTracker | None, dict[str, Any]] | None:
     """What was committed last; None if nothing was."""
     for litter in (*folder.glob(".ocelad-*.tmp"), folder / f".{PROGRESS}.tmp"):
@@ -45,12 +78,7 @@ def recover(folder: Path) -> tuple[MetricTracker | None, dict[str, Any]] | None:
     path = folder / PROGRESS
     if not path.exists():
         return None
-    try:
-        progress = json.loads(path.read_text(encoding="ascii"))
-    except ValueError:
-        progress = None
-    if not isinstance(progress, dict) or (progress.get("format"), progress.get("version")) != (FORMAT, VERSION):
-        raise ValueError(f"{path}: it is not the progress of a run that this version of ocelad can go on with")
+    progress = read_progress(path)
     digest = progress["tracker"]
     if digest is None:
         return None, progress

@@ -78,6 +78,8 @@ class Run:
     waiting: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     def __post_init__(self) -> None:
+        # nothing to learn, but options that cannot be used are an error, before there is a folder
+        self.tracker.partial_fit(np.empty((0, 2, len(self.form.features))), np.empty(0))
         self.running, self.row = Running(), timeline.Row()
         self.t = self.rejected = self.points = 0
         self.events: list[Event] = []  # the latest
@@ -102,9 +104,12 @@ class Run:
             self.tracker, self._learned = tracker, True
         self.t, self.rejected, self.points = progress["counts"]
         self._sizes = progress["sizes"]
-        self.running.restore(progress["running"])
-        self.row.restore(progress["row"])
-        self.form.restore(progress["form"])
+        try:
+            self.running.restore(progress["running"])
+            self.row.restore(progress["row"])
+            self.form.restore(progress["form"])
+        except (AssertionError, LookupError, TypeError, ValueError) as error:
+            raise ValueError(f"{self.folder / PROGRESS}: it is damaged: {error!r}") from None
         return True
 
     def begin(self, overwrite: bool = False) -> None:

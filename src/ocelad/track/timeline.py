@@ -93,7 +93,7 @@ class TimeLine:
 
 def read_timeline(path: Path) -> TimeLine:
     """The time line that ``ocelad track`` wrote to a file."""
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
         lines = csv.DictReader(file)
         if tuple(lines.fieldnames or ()) != COLUMNS:
             raise ValueError(f"{path}: it is not a time line: its columns must be {', '.join(COLUMNS)}")

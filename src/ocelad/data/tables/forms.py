@@ -109,6 +109,8 @@ def comparisons(
         if items is None:
             raise ValueError("columns id_a and id_b need a table of items: --items FILE")
         return Comparisons(tuple(features), Items(items, Columns.of(header, ["id_a", "id_b"])).numbers, y)
+    if items is not None:
+        raise ValueError(f"items are for columns id_a and id_b, there are {', '.join(header)}")
     left, right = ([name[2:] for name in header if name.startswith(side)] for side in ("x_", "z_"))
     odd = sorted(set(left) ^ set(right))
     if odd:

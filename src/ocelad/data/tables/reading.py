@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 from pathlib import Path
 from typing import Literal, get_args
@@ -24,7 +23,7 @@ _ENDINGS: dict[str, Format] = {
 def read_rows(path: str, format: Format | None = None) -> Rows:
     """The rows of a file, or of standard input if the path is ``-``. The format is told by the name, or given.
 
-    CSV has a header and a row per line, JSON lines an object per line; both may be gzipped (``.gz``). Close it.
+    CSV has a header and a row per line, JSON lines an object per line; both may be gzipped. Close it.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -43,8 +42,8 @@ def read_rows(path: str, format: Format | None = None) -> Rows:
         if path == "-" or zipped:
             raise ValueError(f"{path}: Parquet must be a file, and not gzipped")
         return _sensible(ParquetRows(path))
-    file = sys.stdin.buffer if path == "-" else gzip.open(path) if zipped else open(path, "rb")  # noqa: SIM115
-    lines = Lines("standard input" if path == "-" else path, file, closes=path != "-")  # type: ignore[arg-type]
+    file = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
+    lines = Lines("standard input" if path == "-" else path, file, closes=path != "-")
     try:
         return _sensible(TextRows(lines, Csv(lines) if format == "csv" else JsonLines(lines)))
     except BaseException:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from .rows import Row, Used, flat, in_order
 
 CHUNK = 1 << 16
+GZIPPED = b"\x1f\x8b"
+"""So a gzipped file begins, and no table."""
+
 LONGEST = 1 << 24
 """So many bytes a line has at most: what is longer is no row of numbers."""
 
 
 class Lines:
-    """Lines in pieces: as many as one read gives."""
+    """Lines in pieces: as many as one read gives. What is gzipped is unzipped, whatever its name."""
 
     def __init__(self, name: str, file: BinaryIO, closes: bool = True) -> None:
         self.name, self.used = name, Used()
         self._file, self._closes = file, closes
-        self._read = self._pieces(getattr(file, "read1", file.read))
+        peek = getattr(file, "peek", None)  # a file in memory has none
+        plain: Any = gzip.GzipFile(fileobj=file, mode="rb") if peek and peek(2)[:2] == GZIPPED else file
+        self._read = self._pieces(getattr(plain, "read1", plain.read))
         self._waiting: list[bytes] = []
 
     def _pieces(self, read: Any) -> Iterator[list[bytes]]:
@@ -39,7 +46,10 @@ class Lines:
     def take(self, most: int | None = None) -> list[bytes]:
         """The next lines, at most so many; none at the end."""
         if not self._waiting:
-            self._waiting = next(self._read, [])
+            try:
+                self._waiting = next(self._read, [])
+            except (EOFError, zlib.error) as error:
+                raise ValueError(f"{self.name}: {error}") from None
         taken, self._waiting = self._waiting[:most], self._waiting[len(self._waiting[:most]) :]
         return taken
 

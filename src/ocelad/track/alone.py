@@ -1,0 +1,42 @@
+"""One run in a folder at a time.
+
+SQLite locks a file on every system, and the lock vanishes with its process, also after ``kill -9``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+LOCK = ".lock"
+"""It stays, empty: if it were removed, two runs could each lock a file of that name."""
+
+PATIENCE = 0.5
+"""Seconds: of two that begin at the same moment, one gets through."""
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else is in the folder, which is made if need be, for as long as this lasts.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name, alone(Path(name)), alone(Path(name)):  # doctest: +ELLIPSIS
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    OSError: another run is under way in ...: wait for it, or use another folder
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            connection = sqlite3.connect(folder / LOCK, timeout=PATIENCE, isolation_level=None)
+            stack.enter_context(closing(connection)).execute("begin exclusive")
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                raise OSError(
+                    f"another run is under way in {folder}: wait for it, or use another folder"
+                ) from None
+            raise OSError(f"{folder / LOCK} cannot be locked: {error}") from None
+        yield
