@@ -27,8 +27,8 @@ from ocelad import (
     SquaredHinge,
 )
 from ocelad.baselines import FixedRate
+from ocelad.baselines.streaming import Tracker
 from ocelad.studies import Record, Trial, summary
-from ocelad.studies.synthetic import Tracker
 
 PAPER = MetricTracker.paper(step=8.0, strength=0.01)
 OURS = MetricTracker()

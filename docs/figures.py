@@ -1,7 +1,8 @@
-"""Draw the figures of docs/plots.md and docs/alarms.md: ``python docs/figures.py``, about a minute."""
+"""Draw the figures of the pages plots, alarms and command: ``python docs/figures.py``, about a minute."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import matplotlib as mpl
@@ -10,8 +11,9 @@ mpl.use("Agg")
 import numpy as np
 from matplotlib.axes import Axes
 
-from ocelad import ChangeAlarm, History, MetricTracker, plots
+from ocelad import ChangeAlarm, History, MetricTracker, cli, plots
 from ocelad.data import SCENARIO, DriftingClusters
+from ocelad.track import read_timeline
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -57,7 +59,22 @@ def matrix() -> None:
     save(plots.heat_map(tracker, names), "heat-map")
 
 
+def run() -> None:
+    """What ``ocelad track`` writes about one trial of the synthetic stream."""
+    rng = np.random.default_rng([2016, 1000])
+    steps = list(DriftingClusters.draw(rng).stream(rng, SCENARIO))
+    names = [f"{side}_{k}" for side in "xz" for k in range(steps[0].pair.shape[1])]
+    rows = [",".join(map(repr, [*step.pair.ravel().tolist(), step.y])) for step in steps]
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "table.csv"
+        table.write_text("\n".join([",".join([*names, "y"]), *rows]))
+        cli.main(["track", str(table), "--out", folder, "--every", "25"], standalone_mode=False)
+        figure = plots.timeline(read_timeline(Path(folder) / "timeline.csv"))
+    figure.savefig(IMAGES / "timeline.png", dpi=100)
+
+
 if __name__ == "__main__":
     features()
     scenario()
     matrix()
+    run()

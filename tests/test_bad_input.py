@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from ocelad import (
     L1,
+    CoinBetting,
     Frobenius,
     Hinge,
     LogDet,
@@ -114,6 +115,8 @@ OPTIONS = [
     ({"step": 0.0}, "step must be a finite number > 0"),
     ({"step": math.nan}, "step must be a finite number > 0"),
     ({"step": "fast"}, "step must be a finite number > 0"),
+    ({"step": 1e-180}, r"step must be from 1e-100 to 1e\+100, got 1e-180"),
+    ({"step": 1e160}, r"step must be from 1e-100 to 1e\+100, got 1e\+160"),
     ({"threshold_step": -0.1}, "threshold_step must be a finite number >= 0"),
     ({"base": 0}, "base must be an integer >= 1"),
     ({"base": 2.0}, "base must be an integer >= 1"),
@@ -126,6 +129,8 @@ OPTIONS = [
     ({"origin": np.triu(np.ones((4, 4)))}, "origin must be"),
     ({"origin": np.diag([1.0, 1.0, 1.0, -1.0])}, "origin must be .* smallest eigenvalue is -1"),
     ({"origin": np.nan}, "origin must be .* found NaN"),
+    ({"origin": 1e160}, r"origin must be at most 1e\+100 .* reaches 1e\+160"),
+    ({"origin": np.diag([0.0, 0.0, 1.0, 1e160])}, r"origin must be at most 1e\+100"),
     ({"divergence": VonNeumann()}, "origin must be positive definite .* with this divergence"),
     ({"divergence": LogDet()}, "origin must be positive definite .* with this divergence"),
     ({"loss": "hinge"}, "loss must be a margin loss"),
@@ -247,6 +252,20 @@ def test_tiny_and_huge_features(size, options):
             tracker.pair_distance(size * GOOD[0]), ordinary.pair_distance(GOOD[0]), rtol=1e-7, atol=1e-7
         )
         assert np.isfinite(tracker.get_mahalanobis_matrix()).all()
+
+
+@pytest.mark.parametrize("size", [1.7e308, 1e-309, 5e-324])
+@pytest.mark.parametrize("weights", [MetricTracker().weights, CoinBetting()], ids=["compiled", "general"])
+def test_differences_whose_length_is_no_number(size, weights):
+    """Longer than any number, or so short that their inverse is."""
+    pairs = np.zeros((40, 2, 4))
+    pairs[:, 0] = size
+    y = np.where(np.arange(40) % 3 > 0, 1, -1)
+    tracker = MetricTracker(weights=weights).partial_fit(pairs, y)
+    assert 0 < tracker.scale_ < np.inf
+    assert np.isfinite(tracker.levels_["loss"][:-1]).all()
+    assert np.isfinite(tracker.pair_distance(pairs)).all()
+    np.testing.assert_array_equal(MetricTracker().partial_fit(*GOOD).pair_distance(pairs) > 0, size > 1)
 
 
 def test_huge_features_without_a_scale_are_refused():

@@ -57,6 +57,15 @@ def test_the_order_inside_a_dictionary_says_nothing(points, own, shared, random)
         assert one.vector(x).tobytes() == other.vector(shuffled(x)).tobytes()
 
 
+def test_shared_columns_have_names_that_no_feature_has():
+    points = [{"shared 0": 0.0, "a": 1.0, "late": 3.0}, {"shared 0": 1.0, "shared 0'": 2.0, "a": 0.5}]
+    metric = learned(points * 5, [True, False] * 5, own=3, shared=2)
+    assert metric.columns.names == ("a", "shared 0", "shared 0'", "shared 0''", "shared 1")
+    coordinates = metric.transform(points[0])
+    assert len(coordinates) == 5
+    assert np.linalg.norm(list(coordinates.values())) == pytest.approx(metric.distance(points[0], {}))
+
+
 @given(POINTS, st.integers(1, 4), st.integers(1, 4))
 def test_late_names_stay_out_of_the_first_names_columns(points, own, shared):
     columns = after(Columns(own, shared), points)

@@ -108,12 +108,14 @@ def test_save_load_at_every_step_is_the_uninterrupted_run(path):
 
 
 def test_learning_that_stopped_before_its_first_step_can_be_saved(path, monkeypatch):
-    tracker = MetricTracker()
+    tracker = MetricTracker().partial_fit(PAIRS[:20], Y[:20]).set_threshold(0.5)
+    before = file_of(tracker, path)
     with monkeypatch.context() as patch:
         patch.setattr(Pairs, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            tracker.partial_fit(PAIRS, Y)
-    again = through_file(tracker, path).partial_fit(PAIRS, Y)
+            tracker.partial_fit(PAIRS[20:], Y[20:])
+    assert file_of(tracker, path) == before
+    again = through_file(tracker, path).partial_fit(PAIRS[20:], Y[20:])
     assert file_of(again, path) == file_of(MetricTracker().partial_fit(PAIRS, Y), path)
 
 

@@ -130,7 +130,7 @@ def test_a_dictionary_may_have_any_number_of_columns_too_many(path, monkeypatch)
     ensemble = tracker._ocelad.ensemble
     slot = ensemble.meta[codes.ORDER, 0]
     ensemble.meta[codes.RANK, slot] = 3  # as if the others had been shrunk away just now
-    assert ensemble.meta[codes.COUNT, slot] > 2 * 3 + codes.SPARE
+    assert ensemble.meta[codes.COUNT, slot] > 3
     again = through_file(tracker, path)
     for each in (tracker, again):
         each.partial_fit(pairs[100:], y[100:])
@@ -209,10 +209,15 @@ def test_divergences_keep_the_matrix_they_were_given(path):
 # Forgeries
 
 FORGERIES = {
-    "few-columns": ("counts", lambda a: a * 0, "counts has entries below those of ranks"),
-    "many-columns": ("counts", lambda a: a * 0 + 2**62, "counts has entries .* above 9"),
+    "few-columns": ("counts", lambda a: a * 0, "counts has entries too small for those of ranks"),
+    "many-columns": ("counts", lambda a: a * 0 + 2**62, "counts has entries outside 0, ..., 9"),
     "longer": ("dictionary", lambda a: 1.01 * a, "not orthonormal"),
     "huge": ("dictionary", lambda a: 1e300 * a, "not orthonormal"),
+    "recent": ("recent", lambda a: 1.01 * a, "not orthonormal"),
+    "scalar": ("recent", lambda a: a.sum(), "since has entries|recent must be"),
+    "future": ("since", lambda a: a + 65, "since has entries outside 0, ..., "),
+    "forgotten": ("recent", lambda a: a[1:], "since has entries|factors must be float64"),
+    "elsewhere": ("recent_features", lambda a: a + N, "must be different ones of 0, ..., 8"),
     "turned": ("factors", lambda a: a[::-1], "not orthonormal"),
     "large": ("factors", lambda a: 1e300 * a, "not orthonormal"),
     "fewer": ("factors", lambda a: a[1:], "factors must be float64 of shape"),

@@ -29,6 +29,7 @@ from ocelad import (
     time_scale,
 )
 from ocelad.history import RECORD
+from ocelad.metric.learning import Pairs
 from streams import comparisons
 
 SETTINGS = {
@@ -213,6 +214,39 @@ def test_an_interrupt_keeps_what_was_learned():
     assert learned(tracker) == learned(plain.partial_fit(pairs[:15], y[:15]))
     tracker.partial_fit(pairs[15:], y[15:])
     assert history.records["t"].tolist() == [5, 10, 15, 20, 25, 30, 35, 40]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_fit_that_fails_leaves_the_record(known, monkeypatch):
+    pairs, y = comparisons(seed=7, steps=40, n=4)
+    tracker = MetricTracker()
+    history = History(tracker, every=5, alarm=ChangeAlarm())
+    if known:
+        tracker.partial_fit(pairs, y)
+    before, seen, teach = copy.deepcopy(tracker), [], Pairs.teach
+
+    def stopped(self, learners, rows):
+        seen.append(rows)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        teach(self, learners, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pairs, "teach", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            tracker.fit(pairs, y)
+    assert tracker._history is history
+    same(history, before._history)
+    for each in (tracker, before):
+        each.partial_fit(pairs, y)
+    same(history, before._history)
+    tracker.fit(pairs, y)
+    assert tracker._history is history
+    assert history.records["t"].tolist() == [5, 10, 15, 20, 25, 30, 35, 40]
+    another = MetricTracker()
+    fresh = History(another, every=5, alarm=ChangeAlarm())
+    another.fit(pairs, y)
+    same(history, fresh)
 
 
 def test_events_count_the_trackers_comparisons():

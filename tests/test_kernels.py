@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
+import ocelad
 from literal import Literal
 from ocelad import (
     AdaNormalHedge,
     CoinBetting,
     FixedShare,
+    Hinge,
     Logistic,
     MetricTracker,
     NuclearNorm,
@@ -28,8 +30,9 @@ from ocelad import (
     SquaredHinge,
     Unregularized,
 )
-from ocelad.metric.kernels import codes
-from ocelad.metric.kernels.dictionary import compress, widen
+from ocelad.metric.comid import Descent, Recipe
+from ocelad.metric.kernels import block, codes, late
+from ocelad.metric.kernels.dictionary import compress, height, remember, widen
 from ocelad.metric.kernels.factored import distance, extend, project, rank_one, shrink, truncate
 from ocelad.metric.kernels.secular import roots, vectors
 from ocelad.metric.notice import Announced
@@ -93,6 +96,25 @@ def scratch(size):
     return np.zeros((codes.VECTORS, size + 72)), lane, V, out, index
 
 
+def dictionary(Q, r, rng):
+    """A stack whose first learner has columns Q, combinations of its own and of comparisons."""
+    n = len(Q)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ocelad.metric.stack._DEFERRED", 1)
+        own = StackedRice(Recipe(n, 0.0, 1.0, 1.0, Descent(), 8, "fresh"), Hinge())
+    own.open(0)
+    own._reserve(1, n)
+    recent = r - min(r, 3)  # orthonormal they are here, but need not be
+    F = np.linalg.qr(rng.normal(size=(r, r)))[0]
+    D = Q[:, :r] @ F.T
+    own.E[1, :n, : r - recent], own.U[:n, :recent], own.U[:n, recent] = D[:, recent:], D[:, :recent], np.eye(n)[0]
+    own.F[1, :r, :r] = np.roll(F, -recent, axis=0)
+    own.meta[codes.RANK : codes.TOUCHED + 1, 1] = r, r - recent, 0, n
+    own.meta[codes.CLOCK, [codes.RECENT, codes.SEEN]] = recent + 1, n
+    own.features[[1, -1], codes.LIST, :n], own.features[[1, -1], codes.MARK, :n] = np.arange(n), 1
+    return own
+
+
 CASES = ["general", "repeated", "inside", "along", "empty", "full", "ties", "tiny"]
 
 
@@ -120,35 +142,33 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     w, V = np.linalg.eigh(M + a * np.outer(u, u))
     expected = (V * np.maximum(w - tau, 0)) @ V.T
     z, (vec, lane, V, out, index), square = np.zeros(20), scratch(40), float(u @ u)
-    every, vec[codes.DIFFERENCE, :n] = index[codes.EVERY], u
-    before = r
+    every, before = index[codes.EVERY], r
     if kept_by == "columns":
         project(Q, r, u, every, n, z)
         assert distance(s, r, sigma, z, square) == pytest.approx(u @ M @ u)
         if r < n:
             r = extend(Q, n, r, u, square, z, every, vec[codes.RESIDUAL], vec[codes.SECOND])
-        turned, height = Q, n
-    else:  # one column of the dictionary is of no use any more
-        E, F, m, g = np.zeros((n, 12)), np.zeros((15, 12)), r + 1, np.zeros(20)
-        F[:m, :r] = np.linalg.qr(rng.normal(size=(m, m)))[0][:, :r]
-        E[:, :m] = Q[:, :r] @ F[:m, :r].T
-        features = np.stack([np.arange(n), np.ones(n, dtype=np.int64)])
-        project(E, m, u, every, n, g)
-        project(F, r, g, every, m, z)
+        turned, tall = Q, n
+    else:
+        own = dictionary(Q, r, rng)
+        stack, (vec, _, _, lane, V, out, index) = own.arrays[: codes.AT_VEC], own.arrays[codes.AT_VEC :]
+        z[:r], vec[codes.DIFFERENCE, :n] = own.columns(1).T @ u, u
+        remember(square, index[codes.EVERY], n, stack, own.arrays[codes.AT_VEC :])
         if r < n:
-            r, m = widen(E, m, F, r, vec[codes.DIFFERENCE], square, every, n, z, features, n, vec, index)
-        turned, height = F, m
+            r = widen(1, n, square, z, stack, own.arrays[codes.AT_VEC :])
+        turned, tall = own.F[1], height(1, own.meta)
     if r > before:
         s[before] = sigma
-    rank_one(turned, height, s, r, z, a, vec, lane, V, out, index)
-    r, rest = shrink(turned, height, s, r, sigma, tau)
+    rank_one(turned, tall, s, r, z, a, vec, lane, V, out, index)
+    r, rest = shrink(turned, tall, s, r, sigma, tau)
     if kept_by == "dictionary":
-        product = E[:, :m] @ F[:m, :r]
-        compress(E, m, F, r, features, n, V, out, index)
-        np.testing.assert_allclose(E[:, :r], product, atol=1e-15 * n)
-        assert (E[:, r:] == 0).all()
-        assert (F[:r, :r] == np.eye(r)).all()
-        Q = E
+        own.meta[codes.RANK, 1] = r
+        product = own.columns(1)
+        compress(1, stack, own.arrays[codes.AT_VEC :])
+        np.testing.assert_allclose(own.E[1, :n, :r], product, atol=1e-15 * n)
+        assert (own.F[1, :r, :r] == np.eye(r)).all()
+        np.testing.assert_array_equal(own.columns(1), own.E[1, :n, :r])
+        Q = own.E[1, :n]
     np.testing.assert_allclose(dense(Q, s, r, rest), expected, atol=1e-13 * max(1.0, np.abs(w).max()))
     np.testing.assert_allclose(Q[:, :r].T @ Q[:, :r], np.eye(r), atol=1e-13)
 
@@ -307,6 +327,68 @@ def test_sparse_differences_are_learned_as_dense_ones(deferred, monkeypatch):
     for one, other in zip(dense.level_metrics_, rows.level_metrics_, strict=True):
         np.testing.assert_allclose(one.M, other.M, atol=1e-10 * np.abs(one.M).max())
     np.testing.assert_allclose(dense.pair_distance(pairs), rows.pair_distance(pairs), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"origin": 0.5, "base": 2}, {"start": "continue"}, {"loss": Logistic(), "weights": CoinBetting()}],
+    ids=repr,
+)
+def test_learners_of_full_rank_are_diagonalised_late(options, tmp_path):
+    """Against the list of black boxes; one by one, and through a file, to the bit."""
+    pairs, y = comparisons(seed=12, steps=420, n=66)
+    stack = MetricTracker(regularizer=Unregularized(), **options)
+    boxes, single = listed(stack), clone(stack)
+    stack.partial_fit(pairs, y)
+    boxes.partial_fit(pairs, y)
+    own = stack._ocelad.ensemble
+    assert (own.meta[codes.COUNT, own.meta[codes.ORDER, : own.levels]] > 0).any()
+    for one, other in zip(stack.level_metrics_, boxes.level_metrics_, strict=True):
+        np.testing.assert_allclose(one.M, other.M, atol=1e-10 * max(1e-3, np.abs(other.M).max()))
+    np.testing.assert_allclose(stack.transform(pairs[:5, 0]), boxes.transform(pairs[:5, 0]), atol=1e-9)
+    for t in range(420):
+        single.partial_fit(pairs[t : t + 1], y[t : t + 1])
+        if t % 60 == 50:
+            ocelad.save(single, tmp_path / "file")
+            single = ocelad.load(tmp_path / "file")
+    assert np.array_equal(single.get_mahalanobis_matrix(), stack.get_mahalanobis_matrix())
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10**6), r=st.integers(1, 20), size=st.floats(-6, 3), zeros=st.floats(0, 1))
+def test_terms_keep_the_matrix_positive_semi_definite(seed, r, size, zeros):
+    rng = np.random.default_rng(seed)
+    s = rng.random(r) ** 4 * (rng.random(r) > zeros)
+    L, a, work, m = np.zeros((24, r)), np.zeros(24), np.zeros((30, r + 24)), 0
+    M = np.diag(s)
+    while m < 20:
+        z, weight = rng.normal(size=r), 10.0**size * rng.normal()
+        w, V = np.linalg.eigh(M + weight * np.outer(z, z))
+        M = (V * np.maximum(w, 0.0)) @ V.T
+        m = late.add(s, L, a, m, r, z, weight, work)
+        largest = max(1.0, float(np.abs(s).max()), 10.0**size * r * 20)
+        np.testing.assert_allclose(np.diag(s) + (L[:m].T * a[:m]) @ L[:m], M, atol=1e-10 * largest)
+
+
+def test_a_block_that_was_interrupted_is_known_to_have_been_learned(monkeypatch):
+    """Ctrl-C is heard as the kernel returns."""
+    pairs, y = comparisons(seed=11, steps=300, n=6)
+    tracker, whole = MetricTracker().partial_fit(pairs[:5], y[:5]), MetricTracker().partial_fit(pairs, y)
+
+    def stop(*given):
+        run(*given)
+        raise KeyboardInterrupt
+
+    run = block.run
+    monkeypatch.setattr(block, "run", stop)
+    with pytest.raises(KeyboardInterrupt):
+        tracker.partial_fit(pairs[5:], y[5:])
+    monkeypatch.setattr(block, "run", run)
+    t = tracker._ocelad.t
+    assert 5 < t < 300
+    assert len(tracker.levels_) == tracker._ocelad.ensemble.levels
+    tracker.partial_fit(pairs[t:], y[t:])
+    assert np.array_equal(tracker.get_mahalanobis_matrix(), whole.get_mahalanobis_matrix())
 
 
 def test_copies_have_arrays_of_their_own():

@@ -36,6 +36,26 @@ def test_keys_go_to_trackers_of_their_own_in_order():
     assert keyed.pair_distance(keys, pairs).shape == (400,)
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        np.array(["2024-02-29", "2024-03-01"], dtype="datetime64[ns]"),
+        np.array(["2024-02-29", "2024-03-01"], dtype="datetime64[D]"),
+        np.array([3, 4], dtype="timedelta64[us]"),
+        np.array([1.5, 2.5]),
+        np.array(["a", "b"]),
+    ],
+    ids=lambda keys: str(keys.dtype),
+)
+def test_keys_of_an_array_are_its_entries(keys):
+    pairs, y = comparisons(seed=0, steps=40, n=5)
+    keyed = many.KeyedTrackers().partial_fit(np.tile(keys, 20), pairs, y)
+    assert [key in keyed for key in keys] == [True, True]
+    assert list(keyed) == list(keys)
+    alone = MetricTracker().partial_fit(pairs[1::2], y[1::2])
+    np.testing.assert_array_equal(keyed[keys[1]].get_mahalanobis_matrix(), alone.get_mahalanobis_matrix())
+
+
 def test_keyed_sparse_pairs():
     pairs, y = comparisons(seed=0, steps=60, n=5)
     keys = [number % 3 for number in range(60)]
@@ -53,6 +73,8 @@ def test_what_is_refused_changes_nothing():
     for keys, given, labels, word in (
         (["a"] * 19, pairs, y, "keys"),
         ([[]] * 20, pairs, y, "hashable"),
+        (np.where(np.arange(20) == 3, np.nan, 1.0), pairs, y, "equal to themselves, got nan"),
+        ([np.datetime64("NaT")] * 20, pairs, y, "equal to themselves"),
         (["b"] * 20, bad, y, "pairs"),
         (["b"] * 20, pairs, np.full(20, 3), "y must"),
         (["b"] * 20, pairs[:, :, :4], y, "features"),

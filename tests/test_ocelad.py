@@ -209,28 +209,50 @@ def test_a_loss_that_is_no_number_is_refused_before_anything_changes(order):
     np.testing.assert_array_equal(tracker.estimate, before.estimate)
 
 
-class Interrupted(AbsoluteError):
-    """A loss at whose third gradient somebody presses Ctrl-C."""
+class Failing(AbsoluteError):
+    """A loss whose gradient fails the third time it is asked for, say."""
+
+    def __init__(self, loss, at):
+        super().__init__(loss.x, loss.target)
+        self.left = at
 
     def gradient(self, theta):
-        self.asked = getattr(self, "asked", 0) + 1
-        if self.asked == 3:
+        self.left -= 1
+        if not self.left:
             raise KeyboardInterrupt
         return super().gradient(theta)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("ensemble", [name for name in ENSEMBLES if name != "windows"])  # it asks for no gradient
 @pytest.mark.parametrize("order", ["before", "after"])
-def test_a_step_is_taken_by_all_or_by_none(learner, order):
-    losses, _ = drifting_regressor(seed=7, steps=40)
-    tracker, clean = (Ocelad(Rice(spawn_of(learner)), OceladWeights(), order) for _ in range(2))
+def test_a_step_is_taken_by_all_or_by_none(ensemble, order):
+    losses, _ = drifting_regressor(seed=7, steps=26)
+    tracker, clean = (Ocelad(ENSEMBLES[ensemble](), OceladWeights(), order) for _ in range(2))
     play(clean, losses)
     play(tracker, losses[:20])
-    with pytest.raises(KeyboardInterrupt):
-        tracker.update(Interrupted(losses[20].x, losses[20].target))
+    patient = Failing(losses[20], at=1000)
+    copy.deepcopy(tracker).update(patient)
+    for at in range(1, 1001 - patient.left):
+        with pytest.raises(KeyboardInterrupt):
+            tracker.update(Failing(losses[20], at))
+    assert at > 2
     play(tracker, losses[20:])
     np.testing.assert_array_equal(tracker.state, clean.state)
     np.testing.assert_array_equal(tracker.estimate, clean.estimate)
+
+
+def test_a_copy_goes_on_by_itself():
+    losses, _ = drifting_regressor(seed=8, steps=40)
+    for make in ENSEMBLES.values():
+        tracker = Ocelad(make(), FixedShare())
+        play(tracker, losses[:20])
+        before = copy.deepcopy(tracker)
+        other = copy.copy(tracker)
+        play(other, losses[20:])
+        np.testing.assert_array_equal(tracker.estimate, before.estimate)
+        np.testing.assert_array_equal(tracker.lengths, before.lengths)
+        play(tracker, losses[20:])
+        np.testing.assert_array_equal(tracker.estimate, other.estimate)
 
 
 def test_a_learner_of_ones_own_needs_only_start_and_step():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from literal import Literal
-from ocelad import L1, CoinBetting, LogDet, Logistic, MetricTracker, Rice, SquaredHinge, VonNeumann
+from ocelad import L1, CoinBetting, Hinge, LogDet, Logistic, MetricTracker, Rice, SquaredHinge, VonNeumann
 from streams import comparisons
 
 DEFAULTS = dict(step=8.0, strength=0.02, base=8, threshold_step=0.1, combiner="share", scale="auto")
@@ -94,13 +94,30 @@ def test_bad_weights_are_refused(weight):
         MetricTracker().partial_fit(pairs, y, sample_weight=weight)
 
 
-def test_going_over_to_black_boxes_changes_nothing_else():
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), Logistic()], ids=repr)
+def test_weights_of_any_size(loss):
+    """A huge one is refused before anything changes, not when its square overflows; a tiny one is learned."""
+    pairs, y = comparisons(seed=2, steps=20, n=4)
+    tracker = MetricTracker(loss=loss).partial_fit(pairs, y)
+    before = tracker.levels_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.scale_
+    with pytest.raises(ValueError, match=r"sample_weight must be .* from 0 to 1e\+100"):
+        tracker.partial_fit(pairs, y, sample_weight=np.where(np.arange(20) == 9, 1e160, 1.0))
+    assert before == (tracker.levels_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.scale_)
+    for weight in (1e100, 1e-160, 5e-324):
+        tracker = MetricTracker(loss=loss).partial_fit(pairs, y, sample_weight=np.full(20, weight))
+        assert np.isfinite(tracker.get_mahalanobis_matrix()).all()
+
+
+@pytest.mark.parametrize(("cut", "max_rank"), [(100, None), (280, 2)])
+def test_going_over_to_black_boxes_changes_nothing_else(cut, max_rank):
     pairs, y = comparisons(seed=3, steps=300, n=6)
-    weight = np.where(np.arange(300) < 100, 1.0, 2.0)
-    both = MetricTracker().partial_fit(pairs[:100], y[:100]).partial_fit(pairs[100:], y[100:], weight[100:])
-    boxes = MetricTracker(ensemble=lambda spawn: Rice(spawn, 8)).partial_fit(pairs, y, weight)
+    weight = np.where(np.arange(300) < cut, 1.0, 2.0)
+    both = MetricTracker(max_rank=max_rank).partial_fit(pairs[:cut], y[:cut])
+    both.partial_fit(pairs[cut:], y[cut:], weight[cut:])
+    boxes = MetricTracker(max_rank=max_rank, ensemble=lambda spawn: Rice(spawn, 8)).partial_fit(pairs, y, weight)
     np.testing.assert_allclose(both.levels_["weight"], boxes.levels_["weight"], rtol=1e-8)
     np.testing.assert_allclose(both.get_mahalanobis_matrix(), boxes.get_mahalanobis_matrix(), atol=1e-9)
+    np.testing.assert_allclose(both.discarded_, boxes.discarded_, atol=1e-9)
 
 
 # Triplets and quadruplets

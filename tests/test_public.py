@@ -9,22 +9,26 @@ import pytest
 import ocelad
 import ocelad.baselines
 import ocelad.data
+import ocelad.data.tables
 import ocelad.evaluate
 import ocelad.metric
 import ocelad.neighbors
 import ocelad.state
 import ocelad.studies
+import ocelad.track
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = [
     ocelad,
     ocelad.metric,
     ocelad.data,
+    ocelad.data.tables,
     ocelad.evaluate,
     ocelad.baselines,
     ocelad.neighbors,
     ocelad.state,
     ocelad.studies,
+    ocelad.track,
 ]
 
 # The names that the documentation promises. A name is added here on purpose, or not at all.

@@ -1,126 +1,28 @@
-"""Theorem 1: dynamic regret is low on every sub-interval at once."""
+"""Laws of regret: every interval, the dyadic ones among them, the worst of each length, and how it grows."""
 
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from ocelad import GradientDescent, Ocelad, OceladWeights, Rice, on_intervals
-from ocelad.ensemble import _dyadic
-from ocelad.evaluate import interval_sums, theorem_1, variation
-from regression import drifting_regressor, play
+from ocelad import Metric
+from ocelad.evaluate import (
+    Regret,
+    dyadic_intervals,
+    geometric_lengths,
+    growth_exponent,
+    interval_sums,
+    variation,
+)
+from ocelad.intervals import active
 
-STEP, RADIUS = 1.0, 0.5
-DIAMETER, STEEPNESS = 1.0, 1.0  # of the ball, and of |x'theta - target| with |x| = 1
-# Gradient descent with step / sqrt|I|: regret <= (D^2 / 2 + D gamma) / step + step G^2 / 2, times sqrt|I|
-C = max(DIAMETER**2 / (2 * STEP) + STEP * STEEPNESS**2 / 2, DIAMETER / STEP)
-
-
-class Watched(Rice):
-    """RICE that remembers what every learner suffered on its interval."""
-
-    def __init__(self):
-        super().__init__(on_intervals(GradientDescent, np.zeros(3), STEP, RADIUS))
-        self.suffered = {}
-
-    def losses(self, loss):
-        values = super().losses(loss)
-        self.clock = getattr(self, "clock", 0) + 1
-        for level, value in enumerate(values):
-            q = self.clock // 2**level * 2**level
-            self.suffered.setdefault((q, 2**level), []).append(value)
-        return values
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_theorem_1_on_all_intervals_of_2000_steps(seed):
-    losses, truth = drifting_regressor(seed, steps=2000, jumps=3, drift=0.01)
-    assert max(loss(np.array(theta)) for loss in losses for theta in ([0.5, 0, 0], [0, 0, -0.5])) <= 1
-    rice = Watched()
-    ours = play(Ocelad(rice, OceladWeights()), losses)
-    theirs = np.array([loss(theta) for loss, theta in zip(losses, truth, strict=True)])
-    gamma = interval_sums(variation(truth))
-    # the condition of the theorem: each learner's regret on its own interval
-    for (q, size), values in rice.suffered.items():
-        s = min(q + size - 1, 2000)
-        own = sum(values) - theirs[q - 1 : s].sum()
-        assert own <= C * (1 + gamma[q - 1, s - 1]) * math.sqrt(size) + 1e-9
-    # its conclusion, on all 2,001,000 intervals
-    regret = interval_sums(ours - theirs)
-    bound = theorem_1(C, gamma)
-    inside = ~np.isnan(regret)
-    assert inside.sum() == 2000 * 2001 // 2
-    assert (regret[inside] <= bound[inside]).all()
-
-
-def test_regret_beats_a_learner_that_cannot_adapt():
-    """The theorem's constants are wide at this length; this is what they stand for."""
-    worst = []
-    for seed in range(3):
-        losses, truth = drifting_regressor(seed, steps=2000, jumps=3, drift=0.0)
-        theirs = np.array([loss(theta) for loss, theta in zip(losses, truth, strict=True)])
-        spawn = on_intervals(GradientDescent, np.zeros(3), STEP, RADIUS)
-
-        def largest(ours, theirs=theirs):
-            return np.nanmax(interval_sums(ours - theirs))
-
-        adaptive = largest(play(Ocelad(Rice(spawn, start="continue"), OceladWeights()), losses))
-        worst.append(largest(play(spawn(1e6, None), losses)) / adaptive)
-    assert min(worst) > 2
-
-
-class Scalars:
-    """RICE of gradient descent on |theta - target| in [0, 1], levels in one array: the four verbs are enough."""
-
-    def __init__(self):
-        self.theta, self.step = np.zeros(0), np.zeros(0)
-
-    def open(self, t):
-        opening = _dyadic(t, 1)
-        v = len(opening.slots)
-        shifted = np.concatenate([[0.0], self.theta[: v - 1]])
-        if v > len(self.theta):
-            self.theta, self.step = np.append(self.theta, 0.0), 1 / np.sqrt(2.0 ** np.arange(v))
-        self.theta[:v] = shifted
-        return opening
-
-    def losses(self, target):
-        return np.abs(self.theta - target.value)
-
-    def update(self, target):
-        self.theta = np.clip(self.theta - self.step * np.sign(self.theta - target.value), 0.0, 1.0)
-
-    def mix(self, p):
-        return float(p @ self.theta)
-
-
-class Target:
-    def __init__(self, value):
-        self.value = value
-
-    def __call__(self, theta):
-        return abs(theta - self.value)
-
-
-def test_theorem_1_where_it_says_something():
-    """Losses in [0, 1] cannot exceed |I|; only beyond some 250,000 steps is the bound below that: a long run."""
-    T, jump = 2**19, 2**17
-    tracker, ours = Ocelad(Scalars(), OceladWeights()), np.zeros(T)
-    targets = [Target(0.1), Target(0.9)]
-    for t in range(T):
-        target = targets[t // jump % 2]
-        ours[t] = target(tracker.estimate)
-        tracker.update(target)
-    total = np.concatenate([[0.0], np.cumsum(ours)])  # the comparator suffers nothing, and jumps by 0.8
-
-    def bound(q, s):
-        jumps = (s - 1) // jump - (q - 1) // jump
-        return (8 * C * (1 + 0.8 * jumps) + 40 * math.log(1 + s)) * math.sqrt(s - q + 1)
-
-    starts = range(1, T + 1, 4096)
-    assert all(total[s] - total[q - 1] <= bound(q, s) for q in starts for s in range(q, T + 1, 4095))
-    assert bound(1, T) < T  # here the theorem says something: a learner that is always wrong would break it
-    assert total[T] < 0.1 * T
+LOSS = st.floats(-10, 10)
+RUNS = st.integers(1, 40).flatmap(
+    lambda T: st.tuples(arrays(float, T, elements=LOSS), arrays(float, (3, T), elements=LOSS))
+)
 
 
 def test_interval_sums_by_brute_force():
@@ -134,8 +36,119 @@ def test_interval_sums_by_brute_force():
                 assert sums[q, s] == pytest.approx(values[q : s + 1].sum())
 
 
-def test_variation_and_bound_by_hand():
+@given(RUNS)
+def test_regret_is_ours_minus_the_best_of_theirs_on_every_interval(run):
+    ours, theirs = run
+    every = Regret.static(ours, theirs).every()
+    for q in range(len(ours)):
+        for s in range(q, len(ours)):
+            best = min(row[q : s + 1].sum() for row in theirs)
+            assert every[q, s] == pytest.approx(ours[q : s + 1].sum() - best, abs=1e-9)
+
+
+@given(RUNS)
+def test_static_regret_against_one_constant_is_dynamic_regret_with_a_constant_comparator(run):
+    ours, theirs = run
+    static, dynamic = Regret.static(ours, theirs[:1]), Regret.dynamic(ours, theirs[0])
+    np.testing.assert_array_equal(static.every(), dynamic.every())
+    # and against several it is the largest of them
+    each = [Regret.dynamic(ours, row).every() for row in theirs]
+    np.testing.assert_array_equal(Regret.static(ours, theirs).every(), np.max(each, axis=0))
+
+
+@given(RUNS, st.sampled_from([1, 2, 3, 8]))
+def test_dyadic_intervals_are_a_selection_of_all(run, base):
+    regret = Regret.static(*run)
+    every = regret.every()
+    for size, first, values in regret.dyadic(base):
+        np.testing.assert_array_equal(values, every[first, first + size - 1])
+
+
+@pytest.mark.parametrize("base", [1, 2, 8])
+@pytest.mark.parametrize("T", [1, 7, 8, 100])
+def test_dyadic_intervals_are_those_of_the_ensemble(T, base):
+    listed = {(q, q + size - 1) for size, first in dyadic_intervals(T, base) for q in first.tolist()}
+    wanted = set()
+    for t in range(base, base + T):  # the paper's clock
+        for size in (base << level for level in range(active(t, base))):
+            q = t // size * size
+            if q + size <= base + T:
+                wanted.add((q - base, q - base + size - 1))
+    assert listed == wanted
+
+
+@given(RUNS)
+def test_strongly_adaptive_regret_is_the_largest_of_each_length(run):
+    regret = Regret.static(*run)
+    every = regret.every()
+    worst = regret.strongly_adaptive()
+    assert len(worst) == len(regret)
+    for length, value in enumerate(worst, 1):
+        assert value == np.diagonal(every, length - 1).max()
+    np.testing.assert_array_equal(regret.strongly_adaptive([len(regret)]), worst[-1:])
+
+
+def test_long_runs_take_little_memory():
+    T = 2**20
+    regret = Regret.dynamic(np.ones(T), np.zeros(T))
+    assert sum(len(first) for _, first, _ in regret.dyadic()) == 2 * T - T.bit_length()
+    assert all((values == size).all() for size, _, values in regret.dyadic())
+
+
+def test_bad_runs_are_refused():
+    with pytest.raises(ValueError, match="ours and theirs must hold a loss for each"):
+        Regret.dynamic([1.0, 2.0], [1.0])
+    with pytest.raises(ValueError, match="ours and theirs must be finite"):
+        Regret.dynamic([math.nan], [1.0])
+    with pytest.raises(ValueError, match="length must be from 1 to 2"):
+        Regret.dynamic([1.0, 2.0], [1.0, 1.0]).of_length(3)
+    with pytest.raises(ValueError, match="comparator must be a sequence"):
+        variation([])
+
+
+def test_variation_by_hand():
     assert variation([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0]]).tolist() == [5.0, 0.0, 0.0]
-    assert variation([1.0, 4.0]).tolist() == [3.0, 0.0]
-    bound = theorem_1(2.0, [[1.0, 3.0], [0.0, 1.0]])
-    assert bound[0, 1] == pytest.approx((16 * 4 + 40 * math.log(3)) * math.sqrt(2))
+    assert variation(np.array([1.0, 4.0])).tolist() == [3.0, 0.0]
+    metrics = [Metric(np.zeros((2, 2)), 1.0), Metric([[1.0, 1.0], [1.0, 1.0]], 1.0), Metric(np.zeros((2, 2)), 4.0)]
+    assert variation(metrics).tolist() == pytest.approx([2.0, math.sqrt(13), 0.0])
+    assert variation(metrics, threshold_step=0.25)[1] == pytest.approx(math.sqrt(40))
+
+
+@pytest.mark.parametrize("power", [0.25, 0.5, 0.75, 1.0])
+def test_the_exponent_of_a_power_is_the_power(power):
+    """Regret t^power - (t - 1)^power per step falls, so the worst interval of each length is the first."""
+    t = np.arange(2001.0)
+    regret = Regret.dynamic(3 * np.diff(t**power), np.zeros(2000))
+    lengths = geometric_lengths(4, 2000)
+    growth = growth_exponent(lengths, regret.strongly_adaptive(lengths))
+    assert growth.exponent == pytest.approx(power, abs=1e-9)
+    assert growth.factor == pytest.approx(3.0, rel=1e-9)
+    assert growth.error < 1e-9
+    assert (growth.lengths, growth.omitted) == (len(lengths), 0)
+
+
+def test_bursts_that_come_back_do_not_grow_with_the_square_root():
+    """Ten lost at every 100th step: constant up to 100, linear beyond."""
+    regret = Regret.dynamic(np.where(np.arange(10_000) % 100 == 0, 10.0, 0.0), np.zeros(10_000))
+    short, long = geometric_lengths(4, 100), 100 * 2 ** np.arange(6)
+    assert growth_exponent(short, regret.strongly_adaptive(short)).exponent == pytest.approx(0.0, abs=1e-12)
+    assert growth_exponent(long, regret.strongly_adaptive(long)).exponent == pytest.approx(1.0, abs=1e-9)
+
+
+def test_lengths_without_positive_regret_are_left_out_and_counted():
+    growth = growth_exponent([1, 2, 4, 8, 16], [2.0, 4.0, 8.0, 0.0, -5.0])
+    assert growth.exponent == pytest.approx(1.0)
+    assert (growth.lengths, growth.omitted) == (3, 2)
+    assert math.isnan(growth_exponent([1, 2, 4], [1.0, -1.0, 1.0]).exponent)
+    with pytest.raises(ValueError, match="lengths and regrets must be of one shape"):
+        growth_exponent([1, 1, 2], [1.0, 1.0, 1.0])
+
+
+def test_geometric_lengths():
+    lengths = geometric_lengths(16, 1024)
+    assert lengths[0] == 16
+    assert lengths[-1] == 1024
+    assert len(lengths) == 4 * 6 + 1
+    assert geometric_lengths(1, 5).tolist() == [1, 2, 3, 4, 5]
+    with pytest.raises(ValueError, match="expected 1 <= shortest <= longest"):
+        geometric_lengths(8, 4)

@@ -160,6 +160,14 @@ def test_memory_does_not_grow_with_new_features():
     assert sizes[1] < 1.2 * sizes[0]  # a level more, nothing else
 
 
+def test_numpys_integers_are_counts():
+    plain, numpys = (MetricTransformer(window=kind(3), seed=0) for kind in (int, np.int64))
+    for x, y in fruit(seed=9, steps=30):
+        for model in (plain, numpys):
+            model.learn_one(x, y)
+    assert numpys.transform_one(x) == plain.transform_one(x)
+
+
 def test_in_a_pipeline():
     model = compose.Pipeline(
         preprocessing.StandardScaler(), MetricTransformer(seed=0), linear_model.SoftmaxRegression()

@@ -173,3 +173,19 @@ def test_refused_without_a_trace(options, data, message):
     assert pickle.dumps(tracker.set_params(**SupervisedMetricTracker(random_state=0).get_params())) == before
     with pytest.raises(ValueError, match="classes"):
         tracker.partial_fit(X, y, classes=[0, 1])
+
+
+def test_what_its_tracker_refuses_draws_no_partners():
+    X, y = stream(seed=8)
+    random = np.random.RandomState(3)
+    tracker = SupervisedMetricTracker(MetricTracker(scale=1.0), random_state=random)
+    untouched = SupervisedMetricTracker(MetricTracker(scale=1.0), random_state=np.random.RandomState(3))
+    for learn in (tracker.fit, tracker.fit(X[:60], y[:60]).partial_fit):
+        before = random.get_state()[1:3]
+        with pytest.raises(ValueError, match="unit of length"):
+            learn(np.where(np.arange(120) == 90, 1e90, 1.0)[:, None] * X, y)
+        np.testing.assert_array_equal(before[0], random.get_state()[1])
+        assert before[1] == random.get_state()[2]
+    for each in (tracker, untouched.fit(X[:60], y[:60])):
+        each.partial_fit(X[60:], y[60:])
+    np.testing.assert_array_equal(tracker.components_, untouched.components_)

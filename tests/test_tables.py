@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ocelad import MetricTracker, SupervisedMetricTracker
+from ocelad import CoinBetting, MetricTracker, SupervisedMetricTracker
+from ocelad.many import KeyedTrackers
 from ocelad.metric import inputs
 
 
@@ -27,6 +28,12 @@ def close(one, other):
     assert one.mu_ == pytest.approx(other.mu_, rel=1e-12)
 
 
+def same(one, other):
+    np.testing.assert_array_equal(one.get_mahalanobis_matrix(), other.get_mahalanobis_matrix())
+    assert one.levels_.tobytes() == other.levels_.tobytes()
+    assert one.scale_ == other.scale_
+
+
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix])
 def test_sparse_pairs_are_dense_pairs(kind, monkeypatch):
     monkeypatch.setattr(inputs, "DENSE", 400)  # several blocks
@@ -39,6 +46,42 @@ def test_sparse_pairs_are_dense_pairs(kind, monkeypatch):
     np.testing.assert_allclose(
         short.pair_distance((kind(X), kind(Z))), short.pair_distance(dense(X, Z)), atol=1e-10
     )
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_one_side_may_be_sparse(kind):
+    X, Z, y = documents(seed=0, m=60)
+    whole = MetricTracker().partial_fit(dense(X, Z), y)
+    for sides in ((kind(X), Z.toarray()), (X.toarray(), kind(Z)), (kind(X), np.asfortranarray(Z.toarray()))):
+        same(MetricTracker().partial_fit(sides, y), whole)
+
+
+def disordered(X, row):
+    """The same matrix with one row written backwards and in two halves."""
+    first, last = X.indptr[row : row + 2]
+    data = np.concatenate([X.data[:first], X.data[first:last][::-1] / 2, X.data[first:last] / 2, X.data[last:]])
+    part = X.indices[first:last]
+    indices = np.concatenate([X.indices[:first], part[::-1], part, X.indices[last:]])
+    indptr = X.indptr + np.where(np.arange(len(X.indptr)) > row, last - first, 0)
+    return sparse.csr_array((data, indices, indptr), shape=X.shape)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": CoinBetting()}], ids=["compiled", "general"])
+def test_the_layout_in_memory_does_not_matter(options):
+    X, Z, y = documents(seed=1, m=60)
+    rows, pairs = MetricTracker(**options).partial_fit((X, Z), y), dense(X, Z)
+    same(MetricTracker(**options).partial_fit((disordered(X, 7), disordered(Z, 30)), y), rows)
+    one_by_one = MetricTracker(**options)
+    for k in range(60):
+        one_by_one.partial_fit((disordered(X, 7)[k : k + 1], disordered(Z, 30)[k : k + 1]), y[k : k + 1])
+    same(one_by_one, rows)
+    plain = MetricTracker(**options).partial_fit(pairs, y)
+    columns = np.asfortranarray(pairs)
+    same(MetricTracker(**options).partial_fit(columns, y), plain)
+    np.testing.assert_array_equal(plain.pair_distance(columns), plain.pair_distance(pairs))
+    triplets = np.stack([pairs[:, 0], pairs[:, 1], pairs[::-1, 0]], axis=1)
+    ordered = MetricTracker(**options).partial_fit_triplets(triplets)
+    same(MetricTracker(**options).partial_fit_triplets(np.asfortranarray(triplets)), ordered)
 
 
 def test_sparse_rows_by_number():
@@ -138,3 +181,64 @@ def test_labelled_tables(frame):
     )
     with pytest.raises(ValueError, match="feature names should match"):
         tracker.partial_fit(frame(X, "cba"), y)
+
+
+ASKING = {
+    **{
+        word: lambda tracker, pairs, _, word=word: getattr(tracker, word)(pairs)
+        for word in ("pair_distance", "predict", "predict_proba", "decision_function")
+    },
+    "score": lambda tracker, pairs, y: tracker.score(pairs, y),
+    "calibrate_threshold": lambda tracker, pairs, y: tracker.calibrate_threshold(pairs, y).threshold_,
+}
+
+
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
+@pytest.mark.parametrize("word", ASKING)
+def test_whoever_asks_must_name_features_alike(frame, word):
+    rng = np.random.default_rng(9)
+    X, Z, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)), rng.choice([-1, 1], size=30)
+    tracker = MetricTracker().partial_fit((frame(X, "abc"), frame(Z, "abc")), y)
+    answer = ASKING[word](tracker, (frame(X, "abc"), frame(Z, "abc")), y)
+    np.testing.assert_array_equal(answer, ASKING[word](tracker, np.stack([X, Z], axis=1), y))
+    for names in (("cba", "cba"), ("abc", "cba")):
+        with pytest.raises(ValueError, match="feature names should match"):
+            ASKING[word](tracker, (frame(X, names[0]), frame(Z, names[1])), y)
+
+
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
+def test_sides_agree_even_where_no_names_were_learned(frame):
+    rng = np.random.default_rng(9)
+    X, Z, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)), rng.choice([-1, 1], size=30)
+    tracker = MetricTracker().partial_fit(np.stack([X, Z], axis=1), y)
+    for learn_or_ask in (lambda pairs: tracker.partial_fit(pairs, y), tracker.predict):
+        with pytest.raises(ValueError, match="feature names should match"):
+            learn_or_ask((frame(X, "abc"), frame(Z, "cba")))
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        tracker.predict((frame(X, "cba"), frame(Z, "cba")))
+
+
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange:DeprecationWarning")
+def test_labelled_and_keyed_points_are_named_alike(frame):
+    rng = np.random.default_rng(10)
+    X, Z, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)), rng.choice([-1, 1], size=30)
+    good, bad, keys = (frame(X, "abc"), frame(Z, "abc")), (frame(X, "cba"), frame(Z, "cba")), ["u", "v"] * 15
+    labelled = SupervisedMetricTracker(random_state=0).fit(good[0], y)
+    np.testing.assert_array_equal(labelled.pair_distance(good), labelled.pair_distance(np.stack([X, Z], axis=1)))
+    keyed = KeyedTrackers().partial_fit(keys, good, y)
+    assert [keyed[key].feature_names_in_.tolist() for key in "uv"] == [["a", "b", "c"]] * 2
+    plain = KeyedTrackers().partial_fit(keys, np.stack([X, Z], axis=1), y)
+    np.testing.assert_array_equal(
+        keyed.pair_distance(keys, good), plain.pair_distance(keys, np.stack([X, Z], axis=1))
+    )
+    for ask in (
+        lambda: labelled.pair_distance(bad),
+        lambda: keyed.pair_distance(keys, bad),
+        lambda: keyed.predict(keys, bad),
+        lambda: keyed.partial_fit(["w"] * 30, bad, y),
+        lambda: KeyedTrackers().partial_fit(keys, (good[0], bad[1]), y),
+    ):
+        with pytest.raises(ValueError, match="feature names should match"):
+            ask()
+    assert list(keyed) == ["u", "v"]
+    assert not hasattr(keyed.tracker, "feature_names_in_")

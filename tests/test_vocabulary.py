@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from ocelad import CoinBetting, LogDet, Mahalanobis, MetricTracker
 from ocelad.metric.inputs import PreprocessorError
+from ocelad.metric.learning import Pairs
 from streams import comparisons
 
 PAIRS, Y = comparisons(seed=0, steps=200, n=6)
@@ -236,6 +237,38 @@ def test_learners_begin_at_the_components_that_were_set(known, weights):
 
 def clone_with_state(tracker):
     return pickle.loads(pickle.dumps(tracker))
+
+
+@pytest.fixture(name="ctrl_c_at_once")
+def fixture_ctrl_c_at_once(monkeypatch):
+    def press(tracker):
+        with monkeypatch.context() as patch:
+            patch.setattr(Pairs, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                tracker.partial_fit(LATER, LATER_Y)
+
+    return press
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_learning_that_has_not_begun_leaves_what_was_set(known, ctrl_c_at_once):
+    tracker, L = MetricTracker(), np.diag(np.arange(1.0, 7.0))
+    if known:
+        tracker.partial_fit(PAIRS, Y)
+    tracker.components_ = L
+    tracker.set_threshold(0.7)
+    untouched = clone_with_state(tracker)
+    ctrl_c_at_once(tracker)
+    np.testing.assert_array_equal(tracker.components_, L)
+    assert tracker.threshold_ == 0.7
+    same(tracker.partial_fit(LATER, LATER_Y), untouched.partial_fit(LATER, LATER_Y))
+
+
+def test_learning_that_has_not_begun_reads_no_options(ctrl_c_at_once):
+    tracker = MetricTracker()
+    ctrl_c_at_once(tracker)
+    tracker.set_params(base=2)
+    same(tracker.partial_fit(PAIRS[..., :3], Y), MetricTracker(base=2).partial_fit(PAIRS[..., :3], Y))
 
 
 def test_a_good_start_helps():

@@ -22,7 +22,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from .learner import Array, is_number
+from .learner import is_number
 
 SHIFT = 0.2
 """The drift that f_1 speaks of: less than that hardly costs anything."""
@@ -131,11 +131,28 @@ class ChangeAlarm:
         self._since = since
         self._errors = _Lately(self.memory, 1.0, 2.0)  # nothing is known yet: one half
         self._jump = _Cusum(math.log(self.steps), self.memory)
-        self._weights: Array = np.zeros(0)  # those that judge the next comparison
+        self._weights: list[float] = []  # those that judge the next comparison
         self._begin_drift()
 
     def _begin_drift(self) -> None:
         self._square, self._drift = _Lately(self.memory), _Cusum(math.log(self.steps), self.memory)
+
+    def state(self) -> dict[str, Any]:
+        """What it has seen, in words of JSON, for another alarm with the same parameters to ``restore``."""
+        lately = {name: [m.total, m.count] for name, m in (("errors", self._errors), ("square", self._square))}
+        sums = {name: [c.sum, list(c.values)] for name, c in (("jump", self._jump), ("drift", self._drift))}
+        since = None if self._since == -math.inf else self._since
+        return {"t": self.t, "since": since, "weights": self._weights, **lately, **sums}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on as the alarm whose ``state`` this is."""
+        self._begin(-math.inf if state["since"] is None else state["since"])
+        self.t, self._weights = state["t"], list(state["weights"])
+        for mean, (total, count) in ((self._errors, state["errors"]), (self._square, state["square"])):
+            mean.total, mean.count = total, count
+        for cusum, (total, values) in ((self._jump, state["jump"]), (self._drift, state["drift"])):
+            cusum.sum = total
+            cusum.values.extend((t, x) for t, x in values)
 
     def update(self, wrong: bool, levels: Any = None) -> Event | None:
         """Take one comparison: whether it was judged wrongly, and ``tracker.levels_`` after it was learned.
@@ -158,7 +175,7 @@ class ChangeAlarm:
         return None if levels is None else self._judge_memories(levels)
 
     def _judge_memories(self, levels: Any) -> Event | None:
-        weights, self._weights = self._weights, np.array(levels["weight"], dtype=np.float64)
+        weights, self._weights = self._weights, levels["weight"].tolist()
         x = self._excess(levels, weights)
         if x is None:
             return None
@@ -173,18 +190,20 @@ class ChangeAlarm:
         self._begin_drift()
         return event
 
-    def _excess(self, levels: Any, weights: Array) -> float | None:
+    def _excess(self, levels: Any, weights: list[float]) -> float | None:
         """How much more the longest memory that knows nothing of an earlier regime loses than shorter ones."""
-        length, loss = levels["length"][: len(weights)], levels["loss"][: len(weights)]
-        own = np.isfinite(loss) & (REACH * length <= self.t - self._since)
-        if not own.any():
+        length, loss = levels["length"].tolist(), levels["loss"].tolist()
+        judged = [j for j in range(len(weights)) if math.isfinite(loss[j])]  # in plain Python: there are few
+        own = [length[j] for j in judged if REACH * length[j] <= self.t - self._since]
+        if not own:
             return None
-        longest = length[own].max()
-        shorter = np.isfinite(loss) & (length < longest)
-        mass = weights[shorter].sum()
+        longest = max(own)
+        shorter = [j for j in judged if length[j] < longest]
+        mass = sum(weights[j] for j in shorter)
         if not mass > 0:
             return None
-        return float(loss[own & (length == longest)].mean() - weights[shorter] @ loss[shorter] / mass)
+        at_length = [loss[j] for j in judged if length[j] == longest]
+        return sum(at_length) / len(at_length) - sum(weights[j] * loss[j] for j in shorter) / mass
 
 
 @dataclass

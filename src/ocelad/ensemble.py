@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, Self
 
 import numpy as np
 
@@ -17,17 +17,22 @@ from .intervals import length, opening
 from .learner import Array, E, Ensemble, Learner, Opening, Spawn, combine
 
 
-class _Slots(Generic[E]):
-    """The three verbs that do not depend on when a slot opens."""
+class Slots(Generic[E]):
+    """The three verbs that do not depend on when a slot opens. A copy has learners of its own."""
 
     def __init__(self, learners: Sequence[Learner[E]] = ()) -> None:
         self.learners = list(learners)
 
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, learners=[copy.copy(learner) for learner in self.learners])
+        return other
+
     def losses(self, loss: Any) -> Array:
-        return np.array([loss(learner.estimate) for learner in self.learners], dtype=np.float64)
+        return np.array([judged(learner, loss) for learner in self.learners], dtype=np.float64)
 
     def update(self, loss: Any) -> None:
-        before = [copy.copy(learner) for learner in self.learners]
+        before = copy.copy(self).learners
         try:
             for learner in self.learners:
                 learner.update(loss)
@@ -39,13 +44,18 @@ class _Slots(Generic[E]):
         return combine(p, [learner.estimate for learner in self.learners])
 
 
+def judged(learner: Learner[Any], loss: Any) -> float:
+    """The loss of a learner's estimate; a learner with ``judge(loss)`` need not form its estimate for that."""
+    return learner.judge(loss) if hasattr(learner, "judge") else loss(learner.estimate)
+
+
 def _dyadic(t: int, base: int) -> Opening:
     """What opens before step t on a clock that starts at ``base``: slot = level."""
     levels = range(opening(base + t, base))
     return Opening(t, tuple(levels), tuple(float(length(level, base)) for level in levels))
 
 
-class Rice(_Slots[E]):
+class Rice(Slots[E]):
     """The retro-initialised ensemble of the paper, over any black-box learners.
 
     Parameters
@@ -73,7 +83,7 @@ class Rice(_Slots[E]):
         return now
 
 
-class Restarted(_Slots[E]):
+class Restarted(Slots[E]):
     """Learners on the same dyadic intervals, each starting from the origin: no retro-initialisation."""
 
     def __init__(self, spawn: Spawn[E], base: int = 1) -> None:
@@ -86,7 +96,7 @@ class Restarted(_Slots[E]):
         return now
 
 
-class Pool(_Slots[E]):
+class Pool(Slots[E]):
     """A fixed set of learners that never restart, such as one learner at several rates.
 
     ``lengths`` tells the combiner each learner's time-scale, where it has one (a sliding window, say).
@@ -117,6 +127,12 @@ class Union(Generic[E]):
         # renumber its neighbours.
         self.slots: list[tuple[int, int]] = []
 
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        ensembles = tuple(copy.copy(ensemble) for ensemble in self.ensembles)
+        other.__dict__.update(self.__dict__, ensembles=ensembles, slots=list(self.slots))
+        return other
+
     def open(self, t: int) -> Opening:
         numbers, lengths = [], []
         for part, ensemble in enumerate(self.ensembles):
@@ -133,8 +149,13 @@ class Union(Generic[E]):
         return np.array([inner[part][slot] for part, slot in self.slots])
 
     def update(self, loss: Any) -> None:
-        for ensemble in self.ensembles:
-            ensemble.update(loss)
+        before = copy.copy(self).ensembles
+        try:
+            for ensemble in self.ensembles:
+                ensemble.update(loss)
+        except BaseException:
+            self.ensembles = before
+            raise
 
     def mix(self, p: Array) -> E:
         share = [[0.0] * sum(part == owner for owner, _ in self.slots) for part in range(len(self.ensembles))]

@@ -129,6 +129,17 @@ class History:
         self.lengths: Array = snapshot([])
         """The memory of each level, at the last look."""
 
+    def anew(self) -> History:
+        """An empty record like this one, for a course that may yet fail."""
+        other = copy.copy(self)
+        other.clear()
+        return other
+
+    def replaced(self, other: History) -> History:
+        """This one, with the record of the other."""
+        self.__dict__.update(other.__dict__)
+        return self
+
     def stop(self) -> History:
         """Leave the tracker alone, and keep the record."""
         if self.tracker._history is self:

@@ -103,10 +103,11 @@ class KeyedTrackers:
         """
         u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
         labels, where = validate.labels(y, u.shape[0]), _places(keys, u.shape[0])
-        known = next(iter(self._trackers.values()), None)
-        if known is not None:
-            validate.same_width(u, known.n_features_in_, "pairs")
+        named = self._named(pairs, u)
         trackers = {key: self._trackers.get(key) or clone(self.tracker) for key in where}
+        if hasattr(named, "feature_names_in_"):
+            for tracker in trackers.values():
+                tracker.feature_names_in_ = named.feature_names_in_
         try:
             _over_threads(
                 [partial(trackers[key].partial_fit, _part(u, at), labels[at]) for key, at in where.items()],
@@ -126,10 +127,20 @@ class KeyedTrackers:
 
     def _asked(self, keys: Any, pairs: Any, ask: Callable[[MetricTracker, Any], Any], dtype: Any) -> Any:
         u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
+        self._named(pairs, u)
         answers = np.zeros(u.shape[0], dtype=dtype)
         for key, at in _places(keys, u.shape[0]).items():
             answers[at] = ask(self[key], _part(u, at))
         return answers
+
+    def _named(self, pairs: Any, u: Any) -> MetricTracker:
+        """One that knows the names of the features, if these pairs have the same."""
+        known = next(iter(self._trackers.values()), None)
+        if known is not None:
+            validate.same_width(u, known.n_features_in_, "pairs")
+        one = clone(self.tracker) if known is None else known
+        inputs.check_names(one, pairs, known is not None)
+        return one
 
     def __getitem__(self, key: Hashable) -> MetricTracker:
         try:
@@ -149,15 +160,18 @@ class KeyedTrackers:
 
 def _places(keys: Any, m: int) -> dict[Hashable, Integers]:
     """Where each key is, in order."""
-    keys = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+    # Python's own keys, but for dates, which would become whole numbers of some unit
+    keys = keys.tolist() if isinstance(keys, np.ndarray) and keys.dtype.kind not in "mM" else list(keys)
     if len(keys) != m:
         raise ValueError(f"keys must have one key for each of {m} pairs, got {len(keys)}")
     places: dict[Hashable, list[int]] = {}
     for number, key in enumerate(keys):
         try:
+            if key != key:  # NaN: nobody would find it again
+                raise TypeError
             places.setdefault(key, []).append(number)
         except TypeError:
-            raise ValueError(f"keys must be hashable, got {key!r}") from None
+            raise ValueError(f"keys must be hashable and equal to themselves, got {key!r}") from None
     return {key: np.array(at, dtype=np.int64) for key, at in places.items()}
 
 

@@ -8,10 +8,12 @@ and the rule for the weights sees only a vector of losses. It is a learner itsel
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Generic, Literal
 
 import numpy as np
 
+from .interrupt import undivided
 from .learner import Array, E, Ensemble, Weights, check_part
 
 Order = Literal["before", "after"]
@@ -60,6 +62,12 @@ class Ocelad(Generic[E]):
         self.losses: Array = np.zeros(0)  # each slot's latest loss; nan before its first
         self._open()  # line 2
 
+    def __copy__(self) -> Ocelad[E]:
+        """Another one that goes on from here by itself, as copies of learners do."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, ensemble=copy.copy(self.ensemble), lengths=self.lengths.copy())
+        return other
+
     @property
     def estimate(self) -> E:
         """The estimate that will be judged by the next loss."""
@@ -70,6 +78,7 @@ class Ocelad(Generic[E]):
         """The normalised weight of every slot."""
         return self.weights.probabilities(self.state)
 
+    @undivided()
     def update(self, loss: Any) -> None:
         """Take the next loss."""
         p = self.weights.mixture(self.state)

@@ -61,7 +61,7 @@ def _interval_rows(opening: Opening) -> Array:
     return np.column_stack([np.log(_interval_rate(span)), span, endless])
 
 
-def _advanced(state: Array, r: Array) -> Array:
+def advanced(state: Array, r: Array) -> Array:
     """w <- w (1 + rate * r), and endless slots grow older."""
     state = state.copy()
     state[:, 0] += np.log1p(_interval_rate(state[:, 1]) * r)
@@ -111,7 +111,7 @@ class OceladWeights:
         r = reference - losses
         largest = np.abs(r).max()
         tied = largest <= TIE * max(abs(reference), np.abs(losses).max())  # 0 / 0 is 0: nobody is better
-        return _advanced(state, 0.0 * r if tied else r / largest)
+        return advanced(state, 0.0 * r if tied else r / largest)
 
     def probabilities(self, state: Array) -> Array:
         return softmax(state[:, 0])
@@ -150,7 +150,7 @@ class SaolWeights:
     def update(self, state: Array, losses: Array, mixed: Callable[[], float]) -> Array:  # noqa: ARG002
         drawn = state[:, 3]
         x = np.clip(losses, 0.0, self.bound) / self.bound
-        return _advanced(state, drawn @ x - x)
+        return advanced(state, drawn @ x - x)
 
     def probabilities(self, state: Array) -> Array:
         return softmax(state[:, 0])

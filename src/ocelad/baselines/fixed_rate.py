@@ -1,20 +1,50 @@
-"""COMID at one fixed rate: Algorithm 1 over a pool of one learner."""
+"""COMID at one fixed rate, or at several side by side: Algorithm 1 over a pool of learners that never restart."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..ensemble import Pool
-from ..learner import Spawn
-from ..metric import Metric, MetricTracker, NuclearNorm
+from ..learner import Learner, Spawn, is_number
+from ..metric import Comid, Divergence, LogDet, Metric, MetricTracker, NuclearNorm
+from ..weights import FixedShare
+from .compiled import CompiledComid
 
 
 @dataclass(frozen=True)
 class FixedRate:
-    """An ensemble of a single learner that never restarts, its step the tracker's."""
+    """An ensemble of a single learner that never restarts, its step the tracker's.
+
+    Parameters
+    ----------
+    learner
+        Makes another learner from the start, the step and the descent of a `Comid`.
+    """
+
+    learner: Callable[[Comid], Learner[Metric]] = CompiledComid
 
     def __call__(self, spawn: Spawn[Metric]) -> Pool[Metric]:
-        return Pool([spawn(1.0, None)])
+        comid: Any = spawn(1.0, None)
+        if comid.max_rank is not None and self.learner is not CompiledComid:
+            raise ValueError(f"max_rank must be None with {self.learner!r}, got {comid.max_rank!r}")
+        return Pool([self.learner(comid)])
+
+
+@dataclass(frozen=True)
+class FixedRates:
+    """A learner for each of several rates, given as factors of the tracker's step."""
+
+    factors: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.factors or not all(is_number(f) and f > 0 for f in self.factors):
+            raise ValueError(f"factors must be numbers > 0, at least one, got {self.factors!r}")
+
+    def __call__(self, spawn: Spawn[Metric]) -> Pool[Metric]:
+        learners: list[Any] = [spawn(factor**-2, None) for factor in self.factors]
+        return Pool([CompiledComid(comid) for comid in learners])
 
 
 def comid(step: float, strength: float = 0.01) -> MetricTracker:
@@ -26,3 +56,52 @@ def comid(step: float, strength: float = 0.01) -> MetricTracker:
     return MetricTracker(
         regularizer=NuclearNorm(strength), step=step, threshold_step=1.0, scale=None, ensemble=FixedRate()
     )
+
+
+def mdml(
+    step: float, divergence: Divergence = LogDet(), strength: float = 0.01, origin: float = 1.0
+) -> MetricTracker:
+    """Mirror descent for metric learning (Kunapuli and Shavlik 2012): COMID in another geometry.
+
+    Parameters
+    ----------
+    step
+        The rate.
+    divergence
+        `LogDet` (Burg's) or `VonNeumann`; under `Frobenius` it is `comid`.
+    strength
+        Of the nuclear norm.
+    origin
+        M0 = origin * I. These geometries multiply, so that a start at 0 would stay there.
+
+    Examples
+    --------
+    >>> tracker = mdml(step=0.5).partial_fit([[[1.0, 0.0], [0.0, 0.0]]], [-1])
+    >>> tracker.get_mahalanobis_matrix().round(2)  # "they differ": the first feature grows
+    array([[1.98, 0.  ],
+           [0.  , 1.  ]])
+    """
+    return comid(step, strength).set_params(divergence=divergence, origin=origin)
+
+
+def fixed_share(
+    steps: tuple[float, ...], strength: float = 0.01, rate: float = 0.3, share: float = 0.01
+) -> MetricTracker:
+    """Fixed share (Herbster and Warmuth 1998) over COMID learners at several fixed rates.
+
+    Parameters
+    ----------
+    steps
+        The rates of the learners.
+    strength
+        Of the nuclear norm.
+    rate, share
+        Of the combiner: how fast it trusts, and how much it gives back to all in each step.
+
+    Examples
+    --------
+    >>> tracker = fixed_share((0.25, 1.0)).partial_fit([[[0.0], [1.0]]], [-1])
+    >>> [metric.M.round(4).item() for metric in tracker.level_metrics_]
+    [0.2475, 0.99]
+    """
+    return comid(1.0, strength).set_params(ensemble=FixedRates(tuple(steps)), weights=FixedShare(rate, share))

@@ -12,6 +12,12 @@ except ImportError:
     sys.exit('The ocelad command needs a few small packages: pip install "ocelad[cli,plots]"')
 
 from .demo import demo
+from .embed import embed
+from .info import info
+from .plot import plot
+from .score import score
+from .study import study
+from .track import track
 from .warmup import warmup
 
 
@@ -21,5 +27,5 @@ def main() -> None:
     """Track a similarity function while it changes."""
 
 
-for command in (demo, warmup):
+for command in (demo, track, embed, score, plot, info, study, warmup):
     main.add_command(command)

@@ -50,7 +50,13 @@ class Columns:
     @property
     def names(self) -> tuple[Hashable, ...]:
         """What the columns in use are called."""
-        return (*self.known, *(f"shared {k}" for k in range(self.shared if self.full else 0)))
+        return (*self.known, *(self._free(f"shared {k}") for k in range(self.shared if self.full else 0)))
+
+    def _free(self, name: str) -> str:
+        """A name that no feature has."""
+        while name in self.known:
+            name += "'"
+        return name
 
     def after(self, x: Named) -> Columns:
         if self.full or x.keys() <= self.known.keys():

@@ -81,7 +81,7 @@ class MetricTransformer(base.SupervisedTransformer):  # type: ignore[misc]
         self.seed = seed
         self.metric = _metric(tracker, max_features, shared_columns)
         self._random = Random(seed)
-        self._recent: deque[tuple[Array, Hashable]] = deque(maxlen=window)
+        self._recent: deque[tuple[Array, Hashable]] = deque(maxlen=self.window)
 
     def learn_one(self, x: Named, y: Hashable) -> None:
         """Learn a point and its label."""

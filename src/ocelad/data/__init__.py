@@ -1,6 +1,18 @@
 """Streams to track: drifting clusters, random rotations."""
 
+from .blocks import Block, blocks
 from .clusters import SCENARIO, DriftingClusters, Segment, Step
-from .rotation import cayley, haar, rotation_walk
+from .rotation import cayley, haar, random_skew, rotation_walk
 
-__all__ = ["SCENARIO", "DriftingClusters", "Segment", "Step", "cayley", "haar", "rotation_walk"]
+__all__ = [
+    "SCENARIO",
+    "Block",
+    "DriftingClusters",
+    "Segment",
+    "Step",
+    "blocks",
+    "cayley",
+    "haar",
+    "random_skew",
+    "rotation_walk",
+]

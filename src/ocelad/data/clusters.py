@@ -97,6 +97,12 @@ class DriftingClusters:
     def labels(self, clustering: Literal["A", "B"]) -> Labels:
         return self.A if clustering == "A" else self.B
 
+    def random_pair(self, rng: np.random.Generator) -> tuple[int, int]:
+        """The numbers of two different points."""
+        i = int(rng.integers(len(self.points)))
+        j = int(rng.integers(len(self.points) - 1))
+        return i, j + (j >= i)
+
     def stream(self, rng: np.random.Generator, segments: tuple[Segment, ...] = SCENARIO) -> Iterator[Step]:
         """One uniformly random pair per time step, as the clustering in force compares it."""
         plan = [(number, segment) for number, segment in enumerate(segments) for _ in range(segment.steps)]
@@ -104,8 +110,6 @@ class DriftingClusters:
         walk = rotation_walk((segment.drift for _, segment in plan), start, rng)
         for t, ((number, segment), D) in enumerate(zip(plan, walk, strict=True)):
             labels = self.labels(segment.clustering)
-            i = int(rng.integers(len(self.points)))
-            j = int(rng.integers(len(self.points) - 1))
-            j += j >= i  # any other point
+            i, j = self.random_pair(rng)
             y = 1 if labels[i] == labels[j] else -1
             yield Step(t, number, self.points[[i, j]] @ D.T, y, D, labels)

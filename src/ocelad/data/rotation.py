@@ -18,9 +18,16 @@ def haar(n: int, rng: np.random.Generator) -> Array:
     return Q * np.sign(np.diag(R))
 
 
+def random_skew(n: int, norm: float, rng: np.random.Generator) -> Array:
+    """A Gaussian skew matrix of given Frobenius norm."""
+    G = rng.normal(size=(n, n))
+    S = G - G.T
+    return np.asarray(S * (norm / np.linalg.norm(S)), dtype=np.float64)
+
+
 def cayley(S: Array) -> Array:
-    """The rotation of a skew matrix."""
-    identity = np.eye(len(S))
+    """The rotation of a skew matrix, or of each of a stack of them."""
+    identity = np.eye(S.shape[-1])
     return np.asarray(np.linalg.solve(identity - S / 2, identity + S / 2), dtype=np.float64)
 
 
@@ -29,6 +36,4 @@ def rotation_walk(rates: Iterable[float], D: Array, rng: np.random.Generator) ->
     for rate in rates:
         yield D
         if rate > 0:
-            G = rng.normal(size=D.shape)
-            S = G - G.T
-            D = cayley(S * (rate / np.linalg.norm(S))) @ D
+            D = cayley(random_skew(len(D), rate, rng)) @ D

@@ -1,6 +1,43 @@
 """Measures of how well a similarity function is tracked, and of regret."""
 
+from .admm import Solution
+from .bounds import LearnerBound, corollary_1, descent_bound, theorem_1, theorem_2
+from .comparator import best_sequence
+from .constant import best_constant
+from .domains import Ball, Metrics
 from .embedding import cluster_nmi, knn_error
-from .regret import interval_sums, theorem_1, variation
+from .growth import Growth, geometric_lengths, growth_exponent
+from .problems import Problem
+from .progressive import Foreseen, progressive
+from .quick import nmi, quick_cluster_nmi, quick_knn_error
+from .regret import Regret, dyadic_intervals, interval_sums, variation
+from .running import Running
 
-__all__ = ["cluster_nmi", "interval_sums", "knn_error", "theorem_1", "variation"]
+__all__ = [
+    "Ball",
+    "Foreseen",
+    "Growth",
+    "LearnerBound",
+    "Metrics",
+    "Problem",
+    "Regret",
+    "Running",
+    "Solution",
+    "best_constant",
+    "best_sequence",
+    "cluster_nmi",
+    "corollary_1",
+    "descent_bound",
+    "dyadic_intervals",
+    "geometric_lengths",
+    "growth_exponent",
+    "interval_sums",
+    "knn_error",
+    "nmi",
+    "progressive",
+    "quick_cluster_nmi",
+    "quick_knn_error",
+    "theorem_1",
+    "theorem_2",
+    "variation",
+]

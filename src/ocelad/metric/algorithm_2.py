@@ -31,7 +31,7 @@ def algorithm_2(options: MetricTracker, n: int, given: Metric | None) -> Learner
         raise ValueError(f"ensemble must be a function from spawn(length, start), got {o.ensemble!r}")
     if not isinstance(o.step_cap, bool):
         raise ValueError(f"step_cap must be True or False, got {o.step_cap!r}")
-    step = validate.number(o.step, "step", positive=True)
+    step = validate.step(o.step)
     threshold_step = validate.number(o.threshold_step, "threshold_step", positive=False)
     descent = Descent(o.regularizer, o.divergence, threshold_step, o.step_cap)
     name, M, mu = ("origin", o.origin, 1.0) if given is None else ("components_", given.M, given.mu)

@@ -7,7 +7,8 @@ compiled kernels do not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Iterator
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -20,14 +21,14 @@ from .estimate import Metric
 from .kernels import codes
 from .stack import StackedRice
 
-if TYPE_CHECKING:
-    pass
-
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 _SCALARS = ("sigma", "mu", "discarded", "debt")  # in the order of their codes
 FACTORED = ("ranks", "rows", "eigenvalues", "sigma", "mu", "discarded")
-DEFERRED = ("ranks", "counts", "touched", "features", "dictionary", "factors", "eigenvalues", *_SCALARS)
+WAITING = ("ranks", "rows", "counts", "terms", "term_weights", *FACTORED[2:])
+_SHARED = ("recent", "recent_features")
+_DICTIONARY = ("counts", "since", "touched", "features", "dictionary", "factors")
+DEFERRED = ("ranks", *_SHARED, *_DICTIONARY, "eigenvalues", *_SCALARS)
 DENSE = ("matrices", "mu", "discarded")
 
 ORTHONORMAL = 1e-3
@@ -43,7 +44,7 @@ def _listed(ensemble: object) -> TypeGuard[Rice[Metric]]:
 def names(ensemble: object) -> tuple[str, ...]:
     """The arrays that hold this ensemble; none, if arrays cannot hold it."""
     if type(ensemble) is StackedRice:
-        return DEFERRED if ensemble.deferred else FACTORED
+        return DEFERRED if ensemble.deferred else WAITING if ensemble.late else FACTORED
     return DENSE if _listed(ensemble) else ()
 
 
@@ -52,10 +53,11 @@ def footprint(n: int, levels: int, columns: int, matrices: int) -> int:
     a level at most, and so many matrices of n x n."""
     deferred = n >= stack._DEFERRED
     slots, room = levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
-    tall = 2 * room + codes.SPARE + 4 if deferred else room
+    tall = room + codes.RING + 8 if deferred else room
     scratch = (room + codes.WIDTH) * (tall + 9) + 4 * tall * tall + 32 * (n + tall + slots + codes.WIDTH + 8)
     factors = slots * (room * tall + 2 * (n + 4) if deferred else 0) + 2 * slots * (room + 16) + 2 * codes.LANES
-    return 8 * (slots * (n + 4) * tall + factors + scratch + 10 * matrices * n * n)
+    shared = (n + 4) * (3 * codes.RING + 2 * tall) if deferred else 0
+    return 8 * (slots * (n + 4) * room + shared + factors + scratch + 10 * matrices * n * n)
 
 
 def arrays(ensemble: object) -> Arrays:
@@ -78,18 +80,25 @@ def _comid(learner: Any) -> Comid:
 
 def _stacked(own: StackedRice) -> Arrays:
     slots = own.meta[codes.ORDER, : own.levels]
-    ranks, counts, touched = (own.meta[code, slots] for code in (codes.RANK, codes.COUNT, codes.TOUCHED))
+    ranks, counts, since, touched = own.meta[[codes.RANK, codes.COUNT, codes.SINCE, codes.TOUCHED]][:, slots]
     learned = {"ranks": ranks}
     if own.deferred:
-        used = list(zip(slots, ranks, counts, touched, strict=True))
-        features = [own.features[slot, codes.LIST, :t] for slot, _, _, t in used]
-        parts = [own.E[slot, e, :m].T.reshape(-1) for e, (slot, _, m, _) in zip(features, used, strict=True)]
-        learned |= {"counts": counts, "touched": touched, "features": np.concatenate(features)}
-        learned["dictionary"] = np.concatenate(parts)
-        learned["factors"] = np.concatenate([own.F[slot, :m, :r].reshape(-1) for slot, r, m, _ in used])
+        recent, seen = own.meta[codes.CLOCK, [codes.RECENT, codes.SEEN]]
+        shared = own.features[-1, codes.LIST, :seen]
+        learned |= {"recent": own.U[shared, :recent].T.copy(), "recent_features": shared}
+        used = list(zip(slots, ranks, counts, since, touched, strict=True))
+        features = [own.features[slot, codes.LIST, :t] for slot, *_, t in used]
+        parts = [own.E[slot, e, :k].T.reshape(-1) for e, (slot, _, k, *_) in zip(features, used, strict=True)]
+        factors = [own.F[slot, : k + recent - first, :r].reshape(-1) for slot, r, k, first, _ in used]
+        learned |= {"counts": counts, "since": since, "touched": touched, "features": np.concatenate(features)}
+        learned |= {"dictionary": np.concatenate(parts), "factors": np.concatenate(factors)}
     else:
         columns = [own.E[slot, : own.n, :r].T for slot, r in zip(slots, ranks, strict=True)]
         learned["rows"] = np.concatenate(columns)
+    if own.late:
+        terms = [own.L[slot, :m, :r].reshape(-1) for slot, m, r in zip(slots, counts, ranks, strict=True)]
+        weights = [own.A[slot, :m] for slot, m in zip(slots, counts, strict=True)]
+        learned |= {"counts": counts, "terms": np.concatenate(terms), "term_weights": np.concatenate(weights)}
     learned["eigenvalues"] = np.concatenate([own.S[slot, :r] for slot, r in zip(slots, ranks, strict=True)])
     scalars = dict(zip(_SCALARS, own.scalars[slots].T, strict=True))
     return learned | {name: scalars[name] for name in _SCALARS if name in names(own)}
@@ -127,39 +136,78 @@ def _check_stack(own: StackedRice, levels: int, learned: Arrays) -> None:
     numbers += [_take(learned, name, (levels,)) for name in nonnegative]
     if not all((array >= 0.0).all() for array in numbers):
         raise ValueError(f"eigenvalues or {' or '.join(nonnegative)} has entries below 0")
-    for number, (E, F) in enumerate(_columns(learned)):
+    if own.late:
+        _check_terms(levels, learned)
+    for number, (E, F) in enumerate(_columns(n, learned)):
         if not _orthonormal(E, F):
             raise ValueError(f"columns of level {number} are not orthonormal")
 
 
 def _check_dictionary(n: int, levels: int, learned: Arrays) -> None:
-    ranks = learned["ranks"]
-    counts, touched = (_take(learned, name, (levels,), np.int64) for name in ("counts", "touched"))
-    if not ((counts >= ranks) & (counts <= n)).all():
-        raise ValueError(f"counts has entries below those of ranks or above {n}")
-    if not ((touched >= 0) & (touched <= n)).all():
-        raise ValueError(f"touched has entries outside 0, ..., {n}")
+    ranks, recent = learned["ranks"], len(learned["recent"]) if learned["recent"].ndim else 0
+    counts, since, touched = (_take(learned, name, (levels,), np.int64) for name in ("counts", "since", "touched"))
+    for name, entries, most in (("counts", counts, n), ("since", since, recent), ("touched", touched, n)):
+        if not ((entries >= 0) & (entries <= most)).all():
+            raise ValueError(f"{name} has entries outside 0, ..., {most}")
+    if not (counts + recent - since >= ranks).all():
+        raise ValueError("counts has entries too small for those of ranks")
+    if recent > codes.RING:
+        raise ValueError(f"recent has more than {codes.RING} rows")
     features = _take(learned, "features", (int(touched.sum()),), np.int64)
-    each = _split(features, touched)
-    if not ((features >= 0) & (features < n)).all() or any(len(np.unique(part)) < len(part) for part in each):
-        raise ValueError(f"features of a level must be different ones of 0, ..., {n - 1}")
+    shared = _take(learned, "recent_features", (learned["recent_features"].size,), np.int64)
+    for part in (shared, *_split(features, touched)):
+        if not ((part >= 0) & (part < n)).all() or len(np.unique(part)) < len(part):
+            raise ValueError(f"features of a level must be different ones of 0, ..., {n - 1}")
+    _take(learned, "recent", (recent, len(shared)))
     _take(learned, "dictionary", (int((counts * touched).sum()),))
-    _take(learned, "factors", (int((counts * ranks).sum()),))
+    _take(learned, "factors", (int(((counts + recent - since) * ranks).sum()),))
+
+
+def _check_terms(levels: int, learned: Arrays) -> None:
+    ranks, counts = learned["ranks"], _take(learned, "counts", (levels,), np.int64)
+    if not ((counts >= 0) & (counts <= codes.LATE)).all():
+        raise ValueError(f"counts has entries outside 0, ..., {codes.LATE}")
+    _take(learned, "terms", (int((counts * ranks).sum()),))
+    _take(learned, "term_weights", (int(counts.sum()),))
+    for s, L, a in zip(_split(learned["eigenvalues"], ranks), *_terms(learned), strict=True):
+        size = max(float(s.max(initial=0.0)), float((np.abs(a) * (L * L).sum(axis=1)).max(initial=0.0))) or 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = np.diag(s / size) + (L.T * (a / size)) @ L
+        if not np.isfinite(X).all() or (len(X) and np.linalg.eigvalsh(X)[0] < -1e-8):
+            raise ValueError("terms leave a matrix that is not positive semi-definite")
+
+
+def _terms(learned: Arrays) -> tuple[list[Array], list[Array]]:
+    """Of each level the terms that have not been diagonalised, and their weights."""
+    ranks, counts = learned["ranks"], learned["counts"]
+    terms = zip(_split(learned["terms"], counts * ranks), counts, ranks, strict=True)
+    return [part.reshape(m, r) for part, m, r in terms], _split(learned["term_weights"], counts)
 
 
 def _split(array: Array, sizes: Array) -> list[Array]:
     return np.split(array, np.cumsum(sizes)[:-1])
 
 
-def _columns(learned: Arrays) -> list[tuple[Array, Array | None]]:
-    """Of each level the rows, and the factor, if there are any."""
-    ranks = learned["ranks"]
+def _factors(learned: Arrays) -> list[tuple[Array, Array, Array]]:
+    """Of each level the features, the rows of its own, and the factor."""
+    ranks, counts, touched = learned["ranks"], learned["counts"], learned["touched"]
+    heights = counts + len(learned["recent"]) - learned["since"]
+    E, F = _split(learned["dictionary"], counts * touched), _split(learned["factors"], heights * ranks)
+    sizes = zip(counts, touched, heights, ranks, strict=True)
+    shaped = [(e.reshape(k, t), f.reshape(m, r)) for e, f, (k, t, m, r) in zip(E, F, sizes, strict=True)]
+    return [(own, e, f) for own, (e, f) in zip(_split(learned["features"], touched), shaped, strict=True)]
+
+
+def _columns(n: int, learned: Arrays) -> Iterator[tuple[Array, Array | None]]:
+    """Of each level the rows that it combines, and the factor, if there is any."""
     if "rows" in learned:
-        return [(part, None) for part in _split(learned["rows"], ranks)]
-    counts, touched = learned["counts"], learned["touched"]
-    E, F = _split(learned["dictionary"], counts * touched), _split(learned["factors"], counts * ranks)
-    sizes = zip(counts, touched, ranks, strict=True)
-    return [(e.reshape(m, t), f.reshape(m, r)) for e, f, (m, t, r) in zip(E, F, sizes, strict=True)]
+        yield from ((part, None) for part in _split(learned["rows"], learned["ranks"]))
+        return
+    for since, (features, E, F) in zip(learned["since"], _factors(learned), strict=True):
+        rows = np.zeros((len(F), n))
+        rows[: len(E), features] = E
+        rows[len(E) :, learned["recent_features"]] = learned["recent"][since:]
+        yield rows, F
 
 
 def _orthonormal(E: Array, F: Array | None) -> bool:
@@ -198,30 +246,37 @@ def restore(ensemble: object, t: int, learned: Arrays) -> None:
 
 
 def _refill(own: StackedRice, t: int, learned: Arrays) -> None:
-    ranks, counts = learned["ranks"], learned.get("counts", learned["ranks"])
+    ranks, counts = learned["ranks"], learned.get("counts", 0 * learned["ranks"])
     levels = len(ranks)
-    # a learner that has shrunk may have more columns than its rank and the surplus
-    own._reserve(levels, max(int(ranks.max()), (int(counts.max()) - codes.SPARE + 1) // 2))
+    columns = counts if own.deferred else ranks
+    own._reserve(levels, max(int(ranks.max()), int(columns.max()) - 1))  # a learner may have shrunk since
     own.E[1:], own.F[1:], own.features[1:] = 0.0, 0.0, 0  # level j goes to slot j + 1; slot 0 is the origin's
     places = slice(1, levels + 1)
-    own.meta[codes.CLOCK, :2] = t, levels
+    own.meta[codes.CLOCK, [codes.TIME, codes.LEVELS]] = t, levels
     own.meta[codes.RANK, places], own.meta[codes.COUNT, places] = ranks, counts
-    own.meta[codes.TOUCHED, places] = learned.get("touched", 0)
+    own.meta[codes.SINCE, places], own.meta[codes.TOUCHED, places] = (
+        learned.get("since", 0),
+        learned.get("touched", 0),
+    )
     for code, name in enumerate(_SCALARS):
         own.scalars[places, code] = learned.get(name, 0.0)
     own.losses_now[:levels] = learned["losses"]
     eigenvalues = _split(learned["eigenvalues"], ranks)
-    for slot, (s, (E, F)) in enumerate(zip(eigenvalues, _columns(learned), strict=True), start=1):
+    for slot, s in enumerate(eigenvalues, start=1):
         own.S[slot, : len(s)] = s
-        if F is None:
+    for slot, (L, a) in enumerate(zip(*_terms(learned), strict=True) if own.late else (), start=1):
+        own.L[slot, : len(L), : L.shape[1]], own.A[slot, : len(a)] = L, a
+    if not own.deferred:
+        for slot, (E, _) in enumerate(_columns(own.n, learned), start=1):
             own.E[slot, : own.n, : len(E)] = E.T
-        else:
-            own.F[slot, : len(E), : len(s)] = F
-    if own.deferred:
-        each = zip(_split(learned["features"], learned["touched"]), _columns(learned), strict=True)
-        for slot, (features, (E, _)) in enumerate(each, start=1):
-            own.features[slot, codes.LIST, : len(features)], own.features[slot, codes.MARK, features] = features, 1
-            own.E[slot, features, : len(E)] = E.T
+        return
+    for slot, (features, E, F) in enumerate(_factors(learned), start=1):
+        own.features[slot, codes.LIST, : len(features)], own.features[slot, codes.MARK, features] = features, 1
+        own.E[slot, features, : len(E)], own.F[slot, : len(F), : F.shape[1]] = E.T, F
+    recent, shared = learned["recent"], learned["recent_features"]
+    own.meta[codes.CLOCK, [codes.RECENT, codes.SEEN]] = len(recent), len(shared)
+    own.features[-1, codes.LIST, : len(shared)], own.features[-1, codes.MARK, shared] = shared, 1
+    own.U[shared, : len(recent)] = recent.T
 
 
 def same_recipe(one: Recipe, other: Recipe) -> bool:

@@ -69,10 +69,9 @@ class Descent:
             return 0.0 if self.step_cap else step
         step = min(step, self.divergence.longest_step(metric.M, gradient.M))
         steepness = float((gradient.M**2).sum()) + self.threshold_step * gradient.mu**2
-        stiffness = getattr(loss, "stiffness", 0.0)
-        if stiffness > 0 and steepness > 0:  # 1 / curvature: beyond twice that, squared losses explode
-            slope = loss.slope(metric)  # type: ignore[attr-defined]
-            step = min(step, slope**2 / (stiffness * steepness))
+        curvature = getattr(loss, "stiffness", 0.0) * steepness
+        if curvature > 0:  # slope^2 / curvature: beyond twice that, squared losses explode
+            step = min(step, loss.slope(metric) ** 2 / curvature)  # type: ignore[attr-defined]
         if self.step_cap:
             step = min(step, loss(metric) / steepness) if steepness > 0 else 0.0
         return step

@@ -100,7 +100,7 @@ def differences(given: Any, owner: str, form: Callable[[Any], Any] | None) -> An
     # The usual case first, and lean: u is finite only if x and z are.
     if type(given) is np.ndarray and given.dtype == np.float64 and given.ndim == 3 and given.shape[1] == 2:
         with np.errstate(over="ignore", invalid="ignore"):
-            u = given[:, 0] - given[:, 1]
+            u = np.subtract(given[:, 0], given[:, 1], order="C")
             flat = u.ravel()
             finite = math.isfinite(flat.dot(flat)) or np.isfinite(u).all()
         if finite and u.shape[1]:
@@ -110,8 +110,9 @@ def differences(given: Any, owner: str, form: Callable[[Any], Any] | None) -> An
 
 
 def difference(x: Any, z: Any, name: str) -> Any:
+    """u = x - z, rows in one piece: sums over rows that lie apart in memory are rounded otherwise."""
     with np.errstate(over="ignore"):
-        u = x - z
+        u = x - z if sparse.issparse(x) else np.subtract(x, z, order="C")
     values = u.data if sparse.issparse(u) else u
     if not np.isfinite(values).all():
         wild = ~np.isfinite(values)
@@ -141,11 +142,11 @@ def check_names(estimator: Any, given: Any, known: bool) -> None:
     frames = [side for side in given if is_frame(side)] if isinstance(given, (tuple, list)) else []
     if not known and is_frame(estimator.preprocessor):
         frames.append(estimator.preprocessor)
-    probe = copy.copy(estimator)  # so that frames that disagree leave no trace
-    for number, frame in enumerate(frames):
-        validate_data(probe, frame, reset=not known and number == 0, skip_check_array=True)
-    if hasattr(probe, "feature_names_in_"):
-        estimator.feature_names_in_ = probe.feature_names_in_
+    sides = copy.copy(estimator)
+    for number, frame in enumerate(frames):  # they must agree among themselves, too
+        validate_data(sides, frame, reset=number == 0, skip_check_array=True)
+    if frames:
+        validate_data(estimator, frames[0], reset=not known, skip_check_array=True)
 
 
 def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
@@ -160,10 +161,14 @@ def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
         if sparse.issparse(side):
             rows = side.tocsr()
             validate.real(rows.data, name, expected)
-            checked.append(rows.astype(np.float64))
+            rows = rows.astype(np.float64)  # a copy
+            rows.sum_duplicates()  # and sort: else the order within a row of x - z would depend on other rows
+            checked.append(rows)
         else:
             checked.append(validate.real(side, name, expected))
-    return checked
+    if all(sparse.issparse(side) for side in checked):
+        return checked
+    return [side.toarray() if sparse.issparse(side) else side for side in checked]
 
 
 def _array(value: Any, name: str) -> np.ndarray[Any, Any]:

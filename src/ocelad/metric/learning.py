@@ -29,12 +29,11 @@ class Learners:
         """Put black boxes in the place of a stack: the same learners, free to take any loss."""
         stack = self.ocelad.ensemble
         if isinstance(stack, StackedRice):
-            lengths = self.ocelad.lengths
-            ensemble = self.recipe.black_boxes()
-            ensemble.learners = [
-                ensemble.spawn(length, stack.mix(p))
-                for length, p in zip(lengths, np.eye(len(lengths)), strict=True)
-            ]
+            ensemble, spawn, lengths = self.recipe.black_boxes(), self.recipe.spawn(), self.ocelad.lengths
+            for length, p, discarded in zip(lengths, np.eye(len(lengths)), stack.discarded, strict=True):
+                learner = spawn(length, stack.mix(p))
+                learner.discarded = float(discarded)
+                ensemble.learners.append(learner)
             self.ocelad.ensemble = ensemble
 
 

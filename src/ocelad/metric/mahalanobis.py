@@ -15,6 +15,7 @@ from scipy import sparse
 from ..learner import Array, snapshot
 from . import validate
 from .quadratic import Dense, Parts
+from .scale import TINY
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ class Mahalanobis:
     def distance(self, u: Any) -> Array:
         """The length of each difference, dense or sparse."""
         size = abs(u).max(axis=1).toarray().ravel() if sparse.issparse(u) else np.abs(u).max(axis=1, initial=0.0)
-        down = 1.0 / np.where(size > 0, size, 1.0)  # squares of huge and tiny differences must not overflow
+        down = 1.0 / np.where(size > TINY, size, 1.0)  # squares of huge and tiny differences must not overflow
         u = sparse.diags_array(down).tocsr() @ u if sparse.issparse(u) else u * down[:, None]
         squares = self.form.squares(u) if self.rank is None else np.square(u @ self._factor.T).sum(axis=1)
         with np.errstate(over="ignore"):  # farther than any number: infinitely far

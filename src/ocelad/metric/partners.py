@@ -22,13 +22,20 @@ def check(strategy: Any) -> Strategy:
 
 
 def partners(
-    y: Any, seen: int, strategy: Strategy, memory: int, count: int, rng: np.random.RandomState, number: int = 0
+    y: Any,
+    seen: int,
+    strategy: Strategy,
+    memory: int,
+    count: int,
+    rng: np.random.RandomState,
+    number: int = 0,
+    groups: Any = None,
 ) -> tuple[Integers, Integers]:
     """Indices of the compared points, for the points after the first ``seen``, in order.
 
     ``"consecutive"`` takes the ``count`` points before; ``"random"`` draws them from the memory; ``"balanced"``
     draws too, and asks in turn for one of another class and one of the same, as far as there are any. ``number``
-    is that of the first new point in the whole stream.
+    is that of the first new point in the whole stream. Where there are ``groups``, points meet only within theirs.
 
     >>> rng = np.random.RandomState(0)
     >>> [indices.tolist() for indices in partners([7, 7, 8, 8], 2, "consecutive", memory=9, count=1, rng=rng)]
@@ -41,6 +48,10 @@ def partners(
     new, old = [], []
     for k in range(max(seen, 1), len(labels)):
         recent = np.arange(max(0, k - memory), k)
+        if groups is not None:
+            recent = recent[groups[recent] == groups[k]]
+            if not len(recent):
+                continue
         if strategy == "consecutive":
             chosen = recent[::-1][:count].tolist()
         elif strategy == "random":

@@ -66,7 +66,7 @@ class Parts:
         return inside + self.sigma * own
 
     def factor(self, rank: int | None = None) -> Array:
-        if self.sigma > 0.0:
+        if self.sigma > 0.0 or (self.extra < 0.0).any():
             return Dense(self.M).factor(rank)
         U, s, _ = np.linalg.svd(self.columns * np.sqrt(self.extra), full_matrices=False)
         rows = (U * s).T[:rank]

@@ -30,6 +30,11 @@ LARGEST = 1e35
 """With a scale that is not learned, the longest difference whose eighth power is still a number."""
 
 
+TINY, HUGE = 1e-307, 1e308
+"""What is shorter counts as zero: it may have no inverse. What is longer, the diagonal of a cube of huge numbers
+say, counts as so long."""
+
+
 class Scale(Protocol):
     """A unit of length, and how it goes on."""
 
@@ -38,6 +43,9 @@ class Scale(Protocol):
 
     def normalise(self, u: Any, /) -> tuple[Any, Scale]:
         """The differences in units of length, each in the unit of its own time, and the scale after them."""
+
+    def units(self, lengths: list[float], /) -> tuple[list[float], Scale]:
+        """The unit after each difference of given length, and the scale after them."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +62,17 @@ class RunningScale:
     first: tuple[float, ...] = ()
 
     def normalise(self, u: Any) -> tuple[Any, RunningScale]:
-        value, count, first, factors = self.value, self.count, self.first, []
-        for norm in norms(u):
+        lengths = norms(u)
+        units, after = self.units(lengths)
+        factors = [
+            LONGEST / norm if norm > LONGEST * unit else 1.0 / unit
+            for norm, unit in zip(lengths, units, strict=True)
+        ]
+        return scaled(u, np.array(factors)), after
+
+    def units(self, lengths: list[float]) -> tuple[list[float], RunningScale]:
+        value, count, first, units = self.value, self.count, self.first, []
+        for norm in lengths:
             if norm > 0.0:  # else it says nothing about the unit
                 count += 1
                 if count <= FIRST:
@@ -64,8 +81,8 @@ class RunningScale:
                 else:
                     ratio = min(norm / value, LONGEST)
                     value, first = value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), ()
-            factors.append(LONGEST / norm if norm > LONGEST * value else 1.0 / value)
-        return scaled(u, np.array(factors)), RunningScale(value, count, first)
+            units.append(value)
+        return units, RunningScale(value, count, first)
 
 
 @dataclass(frozen=True)
@@ -84,6 +101,9 @@ class FixedScale:
             )
         return u / self.value, self
 
+    def units(self, lengths: list[float]) -> tuple[list[float], FixedScale]:
+        return [self.value] * len(lengths), self
+
 
 def norms(u: Any) -> list[float]:
     """|u| row by row, safe from overflow and underflow of the squares."""
@@ -98,7 +118,7 @@ def norms(u: Any) -> list[float]:
 
 def _careful_norm(row: Array) -> float:
     size = float(np.abs(row).max(initial=0.0))
-    return size * math.sqrt(float(np.square(row / size).sum())) if size > 0 else 0.0
+    return min(size * math.sqrt(float(np.square(row / size).sum())), HUGE) if size > TINY else 0.0
 
 
 def scaled(u: Any, factors: Array) -> Any:

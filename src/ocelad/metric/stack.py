@@ -63,6 +63,8 @@ class StackedRice:
         self.n, self.base = recipe.n, recipe.base
         self.deferred = self.n >= (_DEFERRED if descent.regularizer.strength > 0.0 else _DEFERRED_FULL)
         self.most = self.n if recipe.max_rank is None else min(recipe.max_rank, self.n)
+        unshrunk = descent.regularizer.strength == 0.0 and self.most == self.n >= codes.FULL
+        self.late = codes.LATE if unshrunk and not self.deferred else 0
         self.options = np.zeros(codes.OPTIONS)
         self.options[codes.STEP], self.options[codes.BASE] = recipe.step, recipe.base
         self.options[codes.STRENGTH] = descent.regularizer.strength
@@ -85,7 +87,7 @@ class StackedRice:
 
     @property
     def levels(self) -> int:
-        return int(self.meta[codes.CLOCK, 1])
+        return int(self.meta[codes.CLOCK, codes.LEVELS])
 
     @property
     def discarded(self) -> Array:
@@ -95,9 +97,9 @@ class StackedRice:
     def _allocate(self, slots: int, room: int) -> None:
         """Arrays for so many learners of so many columns each, all empty."""
         n = _in_fives(self.n)
-        height = _in_fives(2 * room + codes.SPARE) if self.deferred else 0
-        tall, long = max(room, height), max(n, room, height, slots, codes.WIDTH) + 8
-        self.E = np.zeros((slots, n, tall))
+        height = _in_fives(room + codes.RING) if self.deferred else 0
+        long = max(n, room, height, slots, codes.WIDTH) + 8
+        self.E = np.zeros((slots, n, room))
         self.F = np.zeros((slots, height, room if self.deferred else 0))
         self.S, self.scalars = np.zeros((slots, room)), np.zeros((slots, codes.SCALARS))
         self.meta, self.losses_now = np.zeros((codes.META, slots), dtype=np.int64), np.full(slots, np.nan)
@@ -107,17 +109,20 @@ class StackedRice:
         index = np.zeros((codes.INDICES, long), dtype=np.int64)
         index[codes.EVERY] = np.arange(long)
         self.state = np.zeros((slots, codes.FIELDS))
-        self.features = np.zeros((slots, 2, n if self.deferred else 0), dtype=np.int64)
+        self.features = np.zeros((slots + 1, 2, n if self.deferred else 0), dtype=np.int64)  # the last: of U
+        self.U = np.zeros((n if self.deferred else 0, codes.RING))
+        self.L, self.A = np.zeros((slots, self.late, room)), np.zeros((slots, self.late))
         self.arrays: tuple[np.ndarray[Any, Any], ...] = (
             *(self.E, self.F, self.S, self.scalars, self.meta, self.losses_now, self.state, self.options),
-            self.features,
+            *(self.features, self.U, self.L, self.A),
             np.zeros((codes.VECTORS, long)),
             np.zeros((slots, room + 8)),
             np.zeros(height + 8),
             np.zeros(codes.LANES),
-            np.zeros((panels, tall + 4, min(codes.WIDTH, room))),
+            np.zeros((panels, max(room, height) + 8, min(codes.WIDTH, room))),
             np.zeros((panels, 5 * codes.WIDTH)),
             index,
+            np.zeros((self.late + 6, long if self.late else 0)),
         )
         self._locate()
 
@@ -126,7 +131,7 @@ class StackedRice:
         rows, (slots, room), height = self.E.shape[1], self.S.shape, self.F.shape[1]
         panels, long = self.arrays[codes.AT_OUT].shape[0], self.arrays[codes.AT_VEC].shape[1]
         addresses = [array.ctypes.data for array in self.arrays]
-        self.where = np.array([*addresses, slots, rows, room, height, panels, long], dtype=np.int64)
+        self.where = np.array([*addresses, slots, rows, room, height, panels, long, self.late], dtype=np.int64)
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
@@ -141,21 +146,30 @@ class StackedRice:
             self.state,
             self.options,
             self.features,
+            self.U,
+            self.L,
+            self.A,
         ) = self.arrays[: codes.AT_VEC]
         self._locate()
 
     def _reserve(self, levels: int, rank: int) -> None:
         """Room for so many levels, and one more column than so many in each, keeping what there is."""
-        E, F, S, scalars, meta, losses, state, _, features = self.arrays[: codes.AT_VEC]
+        E, F, S, scalars, meta, losses, state, _, features, U, L, A = self.arrays[: codes.AT_VEC]
         slots, room = S.shape
         more_slots = levels + 2 if levels + 1 > slots else slots
         more_room = room
         if min(rank + 1, self.n) > room:
-            more_room = min(_in_fours(self.n), max(_in_fours(rank + 1), min(2 * room, _in_fours(self.most + 1))))
+            # columns that are read in full had better lie close together; others are as well moved seldom
+            dense = self.deferred and meta[codes.TOUCHED].max() == self.n
+            more_room = _in_fours(min(self.n, rank + 1 if dense else max(rank + 1, min(2 * room, self.most + 1))))
         self._allocate(more_slots, more_room)
-        self.E[:slots, :, : E.shape[2]], self.F[:slots, : F.shape[1], : F.shape[2]] = E, F
+        for slot in range(slots):  # only what is in use: sparse comparisons leave most of a dictionary empty
+            own = features[slot, codes.LIST, : meta[codes.TOUCHED, slot]] if self.deferred else slice(None)
+            self.E[slot, own, :room] = E[slot, own]
+        self.F[:slots, : F.shape[1], :room] = F
         self.S[:slots, :room], self.scalars[:slots], self.losses_now[:slots] = S, scalars, losses
-        self.state[:slots], self.features[:slots] = state, features
+        self.state[:slots], self.U[:], self.L[:slots, :, :room], self.A[:slots] = state, U, L, A
+        self.features[:slots], self.features[-1] = features[:-1], features[-1]
         self.meta[codes.CLOCK, :slots], self.meta[codes.ORDER, : slots - 1] = (
             meta[codes.CLOCK],
             meta[codes.ORDER, :-1],
@@ -164,8 +178,25 @@ class StackedRice:
 
     def _make_room(self, t: int) -> None:
         """So that the step after which the levels of time t open fits into the arrays."""
-        ranks = self.meta[codes.RANK, self.meta[codes.ORDER, : self.levels]]
-        self._reserve(max(self.levels, opening(self.base + t, self.base)), int(ranks.max(initial=0)))
+        self._settle()
+        levels = max(self.levels, opening(self.base + t, self.base))
+        rank = int(self.meta[codes.RANK, self.meta[codes.ORDER, : self.levels]].max(initial=0))
+        slots, room = self.S.shape
+        if levels >= slots or min(rank + 1, self.n) > room:
+            self._reserve(levels, rank)
+
+    def _settle(self) -> None:
+        """Diagonalise learners that have no room for further terms (`kernels.late`)."""
+        slots = self.meta[codes.ORDER, : self.levels]
+        for slot in slots[self.meta[codes.COUNT, slots] + 2 > self.late] if self.late else ():
+            r, m = self.meta[[codes.RANK, codes.COUNT], slot]
+            L, a = self.L[slot, :m, :r], self.A[slot, :m]
+            s, V = np.linalg.eigh(np.diag(self.S[slot, :r]) + (L.T * a) @ L)
+            s[s <= 1e-14 * r * s[-1]] = 0.0
+            kept = (s > 0.0) | (self.scalars[slot, codes.SIGMA] > 0.0)
+            rank = int(kept.sum())
+            self.E[slot, : self.n, :rank], self.S[slot, :rank] = self.E[slot, : self.n, :r] @ V[:, kept], s[kept]
+            self.meta[[codes.RANK, codes.COUNT], slot] = rank, 0
 
     # The four verbs
 
@@ -174,7 +205,7 @@ class StackedRice:
         if t == 0:  # without the compiler: a tracker that has learned nothing is made at once
             self.E[1], self.F[1], self.S[1], self.scalars[1] = self.E[0], self.F[0], self.S[0], self.scalars[0]
             self.features[1] = self.features[0]
-            self.meta[codes.RANK :, 1], self.meta[codes.CLOCK, 1] = self.meta[codes.RANK :, 0], 1
+            self.meta[codes.RANK :, 1], self.meta[codes.CLOCK, codes.LEVELS] = self.meta[codes.RANK :, 0], 1
         else:
             while not _kernels().open_levels(count, t, self.where):
                 self._make_room(t)
@@ -185,6 +216,7 @@ class StackedRice:
         return self.losses_now[: self.levels].copy()
 
     def update(self, loss: PairLoss) -> None:
+        self._settle()
         _kernels().one(loss.u, float(loss.y), self.where, True)
 
     def mix(self, p: Array) -> Metric:
@@ -193,23 +225,33 @@ class StackedRice:
     def parts(self, p: Array) -> Parts:
         """The matrix of a mixture, not multiplied out."""
         slots = self.meta[codes.ORDER, : self.levels]
-        sigma = self.scalars[slots, codes.SIGMA]
-        extra = [
-            w * (self.S[slot, : self.meta[codes.RANK, slot]] - rest)
-            for w, slot, rest in zip(p, slots, sigma, strict=True)
-        ]
-        columns = np.hstack([self.columns(slot) for slot in slots])
-        return Parts(columns, np.concatenate(extra), float(p @ sigma))
+        columns, extra = zip(*(self._terms(slot) for slot in slots), strict=True)
+        weighted = np.concatenate([w * own for w, own in zip(p, extra, strict=True)])
+        return Parts(np.hstack(columns), weighted, float(p @ self.scalars[slots, codes.SIGMA]))
+
+    def _terms(self, slot: int) -> tuple[Array, Array]:
+        """The matrix of a learner, but for a multiple of the identity, as a sum of weighted squares of columns."""
+        Q, rank = self.columns(slot), self.meta[codes.RANK, slot]
+        s = self.S[slot, :rank] - self.scalars[slot, codes.SIGMA]
+        if not self.late:
+            return Q, s
+        m = self.meta[codes.COUNT, slot]
+        return np.hstack([Q, Q @ self.L[slot, :m, :rank].T]), np.concatenate([s, self.A[slot, :m]])
 
     def threshold(self, p: Array) -> float:
         return float(p @ self.scalars[self.meta[codes.ORDER, : self.levels], codes.MU])
 
     def columns(self, slot: int) -> Array:
         """The directions that a learner has touched, orthonormal."""
-        rank, count = self.meta[codes.RANK, slot], self.meta[codes.COUNT, slot]
-        if self.deferred:
-            return self.E[slot, : self.n, :count] @ self.F[slot, :count, :rank]
-        return self.E[slot, : self.n, :rank]
+        rank, count, since = self.meta[[codes.RANK, codes.COUNT, codes.SINCE], slot]
+        if not self.deferred:
+            return self.E[slot, : self.n, :rank]
+        own, shared = (
+            self.E[slot, : self.n, :count],
+            self.U[: self.n, since : self.meta[codes.CLOCK, codes.RECENT]],
+        )
+        F = self.F[slot, : count + shared.shape[1], :rank]
+        return own @ F[:count] + shared @ F[count:]
 
     # All of Algorithm 1 in one call
 
@@ -232,16 +274,23 @@ class StackedRice:
         """Learn comparisons, dense or CSR rows of differences, as ``ocelad.update`` would one by one."""
         kernels, done, many = _kernels(), 0, len(y)
         while done < many:
-            fields = ocelad.state.shape[1]
-            self.state[: len(ocelad.state), :fields] = ocelad.state
+            self.state[: len(ocelad.state), : ocelad.state.shape[1]] = ocelad.state
             part = slice(done, done + _BLOCK)
-            done += kernels.run(*_differences(u[part]), y[part], self.where)
-            ocelad.t, levels = self.meta[codes.CLOCK, :2].tolist()
-            ocelad.state, ocelad.losses = self.state[:levels, :fields].copy(), self.losses_now[:levels].copy()
-            if levels != len(ocelad.lengths):
-                ocelad.lengths = np.array([float(length(level, self.base)) for level in range(levels)])
+            block = (*_differences(u[part]), y[part], self.where)
+            try:
+                done += kernels.run(*block)
+            finally:  # Ctrl-C is heard as the kernel returns: it has learned nevertheless
+                self._report(ocelad)
             if done < many:
                 self._make_room(ocelad.t + 1)
+
+    def _report(self, ocelad: Ocelad[Metric]) -> None:
+        """Let Algorithm 1 know what the kernels have done."""
+        ocelad.t, levels = self.meta[codes.CLOCK, [codes.TIME, codes.LEVELS]].tolist()
+        ocelad.state = self.state[:levels, : ocelad.state.shape[1]].copy()
+        ocelad.losses = self.losses_now[:levels].copy()
+        if levels != len(ocelad.lengths):
+            ocelad.lengths = np.array([float(length(level, self.base)) for level in range(levels)])
 
 
 @cache

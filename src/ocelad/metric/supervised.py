@@ -126,8 +126,13 @@ class SupervisedMetricTracker(
         else:
             before, before_y = self._recent
             points, labels, seen = _joined(before, X), np.concatenate([before_y, y]), len(before_y)
-        left, right = partners(labels, seen, strategy, memory, count, new._random, new._number)
-        new.tracker_.partial_fit(_pairs(points, left, right), np.where(labels[left] == labels[right], 1, -1))
+        drawn = new._random.get_state()
+        try:
+            left, right = partners(labels, seen, strategy, memory, count, new._random, new._number)
+            new.tracker_.partial_fit(_pairs(points, left, right), np.where(labels[left] == labels[right], 1, -1))
+        except BaseException:
+            new._random.set_state(drawn)
+            raise
         new._recent, new._number = (points[-memory:], labels[-memory:]), new._number + len(y)
         if reset:
             self.__dict__.pop("feature_names_in_", None)

@@ -202,6 +202,8 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         new = copy.copy(self)  # what has been learned before is lost only when all has gone well
         for name in LEARNED:
             new.__dict__.pop(name, None)
+        if self._history is not None:
+            new._history = self._history.anew()
         new._check_preprocessor()
         u = inputs.differences(pairs, type(self).__name__, new.preprocessor_)
         labels = validate.strict_labels(y, u.shape[0])
@@ -210,9 +212,9 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         new._take(Pairs(u, labels), named=pairs)
         distances = new.get_metric().distance(u)
         new._threshold = calibration.best_threshold(distances, labels, **(calibration_params or {}))
-        for name in LEARNED:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(new.__dict__)
+        if self._history is not None:
+            new._history = self._history.replaced(new._history)
+        self.__dict__ = new.__dict__
         return self
 
     def partial_fit_triplets(self, triplets: Any) -> Self:
@@ -248,24 +250,26 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
             learners, form = algorithm_2(self, n, start), inputs.preprocessor(self.preprocessor)
         if not rows.shape[0]:
             return self
-        if not known or type(named) is not np.ndarray:
-            inputs.check_names(self, named, known)
 
-        if not known:
-            self._ocelad, self._loss, self._recipe = learners.ocelad, learners.loss, learners.recipe
-            self.n_features_in_, self.preprocessor_ = n, form
-        self._given = self._threshold = None
-        ocelad = learners.ocelad
+        ocelad, kept = learners.ocelad, dict(self.__dict__)
         before = ocelad.t
         try:
-            self._scale = scale_after
+            if not known or type(named) is not np.ndarray:
+                inputs.check_names(self, named, known)
+            if not known:
+                self._ocelad, self._loss, self._recipe = ocelad, learners.loss, learners.recipe
+                self.n_features_in_, self.preprocessor_ = n, form
+            self._given, self._threshold, self._scale = None, None, scale_after
             with Announced():
                 if self._history is None:
                     comparisons.teach(learners, normalised)
                 else:
                     comparisons.watched(self._history, learners, normalised)
         except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
-            self._scale = scale.normalise(rows[: ocelad.t - before])[1]
+            if ocelad.t == before:  # nothing: it has not begun
+                self.__dict__ = kept
+            else:
+                self._scale = scale.normalise(rows[: ocelad.t - before])[1]
             raise
         return self
 

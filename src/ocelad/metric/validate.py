@@ -11,6 +11,8 @@ from scipy import sparse
 from ..learner import Array, is_number
 
 SIGNS = frozenset((-1, 1))
+LARGEST = 1e100
+"""Steps, starts and weights up to here, and steps down to its inverse, leave room for their squares."""
 
 
 def real(value: Any, name: str, expected: str) -> Array:
@@ -77,9 +79,9 @@ def classes(given: Any) -> None:
 
 def weights(given: Any, m: int) -> Array:
     """How much each comparison counts."""
-    expected = f"an array of shape ({m},) of finite numbers >= 0, one per comparison"
+    expected = f"an array of shape ({m},) of numbers from 0 to {LARGEST:g}, one per comparison"
     array = real(given, "sample_weight", expected)
-    if array.shape != (m,) or (array < 0).any():
+    if array.shape != (m,) or (array < 0).any() or (array > LARGEST).any():
         raise ValueError(f"sample_weight must be {expected}, got {given!r}")
     return array
 
@@ -128,6 +130,13 @@ def number(value: Any, name: str, *, positive: bool) -> float:
     return float(value)
 
 
+def step(value: Any) -> float:
+    size = number(value, "step", positive=True)
+    if not 1.0 / LARGEST <= size <= LARGEST:
+        raise ValueError(f"step must be from {1.0 / LARGEST:g} to {LARGEST:g}, got {value!r}")
+    return size
+
+
 def start(origin: Any, n: int, definite: bool, name: str = "origin") -> float | Array:
     """M0: a number, for that multiple of I, or a given positive (semi-)definite matrix."""
     expected = f"a number >= 0 or a symmetric positive semi-definite matrix of shape ({n}, {n})"
@@ -140,6 +149,8 @@ def start(origin: Any, n: int, definite: bool, name: str = "origin") -> float | 
         smallest, *_, largest = np.linalg.eigvalsh(M) if n > 1 else [float(M[0, 0])] * 2
     if smallest < -1e-10 * max(largest, 0.0) or largest < 0:
         raise ValueError(f"{name} must be {expected}; its smallest eigenvalue is {smallest:g}")
+    if largest > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST:g} in the unit of length; it reaches {largest:g}")
     if definite and not smallest > 0:
         raise ValueError(
             f"{name} must be positive definite (a number > 0, say 1.0) with this divergence, got a singular start"

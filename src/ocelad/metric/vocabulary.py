@@ -64,7 +64,10 @@ class MetricVocabulary:
         """Distances, and the metric they were measured with."""
         u = inputs.differences(pairs, type(self).__name__, self._form())
         metric = self.get_metric()
-        return metric.distance(validate.same_width(u, metric.n, "pairs")), metric
+        validate.same_width(u, metric.n, "pairs")
+        if type(pairs) is not np.ndarray:
+            inputs.check_names(self, pairs, known=True)
+        return metric.distance(u), metric
 
     def pair_score(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""

@@ -3,8 +3,26 @@
 Each function draws into the axes it is given, or into a new figure, and returns the axes.
 """
 
+from .experiment import clusterings, experiment
+from .page import page
+from .regret import regret_by_length
 from .study import tracking
 from .style import COLOURS, MARKERS, pyplot
+from .timeline import timeline
 from .tracker import embedding, heat_map, relevance, time_scales
 
-__all__ = ["COLOURS", "MARKERS", "embedding", "heat_map", "pyplot", "relevance", "time_scales", "tracking"]
+__all__ = [
+    "COLOURS",
+    "MARKERS",
+    "clusterings",
+    "embedding",
+    "experiment",
+    "heat_map",
+    "page",
+    "pyplot",
+    "regret_by_length",
+    "relevance",
+    "time_scales",
+    "timeline",
+    "tracking",
+]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..alarms import Event
 from ..learner import Array
 
 if TYPE_CHECKING:
@@ -54,3 +56,20 @@ def stack_weights(axes: Any, t: ArrayLike, weights: Array, lengths: Array) -> No
     axes.stackplot(t, np.nan_to_num(weights.T), colors=colours, labels=names)
     axes.set(ylabel="weight of time-scale", ylim=(0, 1))
     legend_beside(axes, "memory")
+
+
+def mark_events(axes: Any, events: Iterable[Event], named: bool = True) -> None:
+    """A line at each event, solid for a jump and dotted for a drift, with its name at the top."""
+    for event in events:
+        axes.axvline(event.t, color="black", lw=1.4, ls="-" if event.kind == "jump" else ":")
+        if named:
+            axes.annotate(
+                event.kind,
+                (event.t, 1.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(3, -3),
+                textcoords="offset points",
+                va="top",
+                fontsize=8,
+                bbox={"facecolor": "white", "alpha": 0.7, "lw": 0, "pad": 1},
+            )

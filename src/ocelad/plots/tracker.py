@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..history import History
 from ..metric import MetricTracker
-from .style import COLOURS, MARKERS, axes_or_new, legend_beside, stack_weights
+from .style import COLOURS, MARKERS, axes_or_new, legend_beside, mark_events, stack_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,17 +124,5 @@ def _over_time(axes: Any, history: History, title: str) -> Axes:
     axes.set(title=title, xlabel="comparisons seen")
     if len(t) > 1:
         axes.set_xlim(t[0], t[-1])
-    for event in history.events:
-        style = {"ls": "-", "lw": 1.4} if event.kind == "jump" else {"ls": ":", "lw": 1.4}
-        axes.axvline(event.t, color="black", **style)
-        axes.annotate(
-            event.kind,
-            (event.t, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -3),
-            textcoords="offset points",
-            va="top",
-            fontsize=8,
-            bbox={"facecolor": "white", "alpha": 0.7, "lw": 0, "pad": 1},
-        )
+    mark_events(axes, history.events)
     return axes

@@ -9,26 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..baselines import Euclid, comid
+from ..baselines.streaming import Tracker
 from ..data import SCENARIO, DriftingClusters, Segment, Step
 from ..evaluate import cluster_nmi, knn_error
 from ..learner import Array
 from ..metric import MetricTracker
 
 EVERY = 49
-
-
-class Tracker(Protocol):
-    """What a method must do to take part."""
-
-    def partial_fit(self, pairs: ArrayLike, y: ArrayLike, /) -> Any: ...
-
-    def transform(self, X: ArrayLike, /) -> Array: ...
 
 
 METHODS: Mapping[str, Callable[[], Tracker]] = {

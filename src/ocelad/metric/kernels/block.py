@@ -12,20 +12,21 @@ import numpy as np
 
 from ...learner import Array, Integers
 from ..losses import TIE
-from . import combine
+from . import combine, late
 from .codes import (
     BASE,
     CAPPED,
     CHANCE,
     CLOCK,
     COUNT,
-    DEBT,
     DIFFERENCE,
     DISCARDED,
     EVERY,
     FIXED_SHARE,
+    FULL,
     GOES_ON,
     HINGE,
+    LEVELS,
     LOSS,
     MAX_RANK,
     MU,
@@ -33,27 +34,30 @@ from .codes import (
     ORDER,
     RANK,
     RATE,
+    RECENT,
+    RECENTLY,
     RESET,
     RESIDUAL,
+    RING,
     RULE,
     SECOND,
     SHARE,
     SIGMA,
-    SPARE,
+    SINCE,
     SQUARED_HINGE,
     STEP,
     STRENGTH,
     THRESHOLD_STEP,
-    TOUCHED,
+    TIME,
     N,
 )
-from .dictionary import compress, touch, widen
+from .dictionary import forget, height, prepare, widen
 from .factored import distance, extend, project, rank_one, shrink, truncate
 from .jit import kernel
 from .layout import Scratch, Stack, arrays
 from .levels import opening, room_for, shift, watch
 
-READING = 4  # what it costs to read a number of a dictionary, in multiplications
+READING = 8  # what it costs to read a number of a dictionary, in multiplications
 TIDY = 1024  # steps between two looks at the columns
 
 
@@ -78,18 +82,27 @@ def margin(y: float, mu: float, d2: float) -> float:
 @kernel
 def judge(y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
     """Every level's loss; its projection of u, slope and squared distance stay in Z for the step."""
-    E, F, S, scalars, meta, losses, _, options, _ = stack
-    vec, Z, G, _, _, _, index = scratch
-    u, every, room = vec[DIFFERENCE], index[EVERY], S.shape[1]
-    for j in range(meta[CLOCK, 1]):
+    E, F, S, scalars, meta, losses, _, options, _, U, L, A = stack
+    vec, Z, G, _, _, _, index, _ = scratch
+    u, every, room, recently = vec[DIFFERENCE], index[EVERY], S.shape[1], vec[RECENTLY]
+    if F.shape[1] > 0:
+        if meta[CLOCK, RECENT] == RING:
+            forget(stack, scratch)
+        project(U, meta[CLOCK, RECENT], u, rows, count, recently)
+    for j in range(meta[CLOCK, LEVELS]):
         slot, z = meta[ORDER, j], Z[j]
-        r, m = meta[RANK, slot], meta[COUNT, slot]
+        r = meta[RANK, slot]
         if F.shape[1] > 0:
-            project(E[slot], m, u, rows, count, G)
-            project(F[slot], r, G, every, m, z)
+            k, since = meta[COUNT, slot], meta[SINCE, slot]
+            project(E[slot], k, u, rows, count, G)
+            for i in range(meta[CLOCK, RECENT] - since):
+                G[k + i] = recently[since + i]
+            project(F[slot], r, G, every, height(slot, meta), z)
         else:
             project(E[slot], r, u, rows, count, z)
         d2 = distance(S[slot], r, scalars[slot, SIGMA], z, square)
+        if L.shape[1] > 0:
+            d2 = max(0.0, d2 + late.distance(L[slot], A[slot], meta[COUNT, slot], r, z))
         losses[j], z[room] = margin_loss(int(options[LOSS]), margin(y, scalars[slot, MU], d2))
         z[room + 1] = d2
 
@@ -109,44 +122,42 @@ def effective_step(step: float, slope: float, loss: float, square: float, option
 @kernel
 def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
     """One COMID step of every level, after `judge`."""
-    E, F, S, scalars, meta, losses, _, options, features = stack
-    vec, Z, _, lane, V, out, index = scratch
+    E, F, S, scalars, meta, losses, _, options, _, _, L, A = stack
+    vec, Z, _, lane, V, out, index, work = scratch
     n, u, room, most = int(options[N]), vec[DIFFERENCE], S.shape[1], int(options[MAX_RANK])
-    span = 0.5 * options[BASE]
-    for j in range(meta[CLOCK, 1]):
+    span, deferred = 0.5 * options[BASE], F.shape[1] > 0
+    if deferred and square > 0.0:
+        prepare(square, rows, count, stack, scratch)
+    for j in range(meta[CLOCK, LEVELS]):
         span *= 2.0
         slot, z, slope = meta[ORDER, j], Z[j], Z[j, room]
-        r, m, sigma, s = meta[RANK, slot], meta[COUNT, slot], scalars[slot, SIGMA], S[slot]
-        deferred = F.shape[1] > 0
+        r, sigma, s = meta[RANK, slot], scalars[slot, SIGMA], S[slot]
         Q = F[slot] if deferred else E[slot]
-        height = m if deferred else n
+        tall = height(slot, meta) if deferred else n
+        waits = L.shape[1] > 0 and (r >= FULL or meta[COUNT, slot] > 0)
         step = effective_step(options[STEP] / np.sqrt(span), slope, losses[j], square, options)
         tau = step * options[STRENGTH]
-        active = slope != 0.0 and square > 0.0 and step > 0.0
-        touched = meta[TOUCHED, slot]
-        if deferred:
-            scalars[slot, DEBT] += float(m - r) * (READING * count + (r * r if active else 0))
-            if m > r and (m >= 2 * r + SPARE or m == n or scalars[slot, DEBT] > float(r) * m * touched):
-                compress(E[slot], m, Q, r, features[slot], touched, V, out, index)
-                m, height, scalars[slot, DEBT] = r, r, 0.0
-        if active:
+        if slope != 0.0 and square > 0.0 and step > 0.0:
             before = r
             if r < n and deferred:
-                if touched < n:
-                    touched = touch(features[slot], touched, rows, count)
-                    meta[TOUCHED, slot] = touched
-                r, m = widen(E[slot], m, Q, r, u, square, rows, count, z, features[slot], touched, vec, index)
-                height = m
+                r = widen(slot, n, square, z, stack, scratch)
+                tall = height(slot, meta)
             elif r < n:
                 r = extend(Q, n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])
             if r > before:
                 s[before] = sigma
-            rank_one(Q, height, s, r, z, step * y * slope, vec, lane, V, out, index)
-        r, sigma = shrink(Q, height, s, r, sigma, tau)
+                for k in range(meta[COUNT, slot] if waits else 0):
+                    L[slot, k, before] = 0.0
+            if waits:
+                meta[COUNT, slot] = late.add(s, L[slot], A[slot], meta[COUNT, slot], r, z, step * y * slope, work)
+            else:
+                rank_one(Q, tall, s, r, z, step * y * slope, vec, lane, V, out, index)
+        if not waits:
+            r, sigma = shrink(Q, tall, s, r, sigma, tau)
         if r > most:
-            r, discarded = truncate(Q, height, s, r, sigma, most)
+            r, discarded = truncate(Q, tall, s, r, sigma, most)
             scalars[slot, DISCARDED] += discarded
-        meta[RANK, slot], meta[COUNT, slot], scalars[slot, SIGMA] = r, m, sigma
+        meta[RANK, slot], scalars[slot, SIGMA] = r, sigma
         scalars[slot, MU] = max(1.0, scalars[slot, MU] - options[THRESHOLD_STEP] * step * y * slope)
 
 
@@ -169,7 +180,7 @@ def run(values: Array, start: Integers, feature: Integers, y: Array, where: Inte
     for e in range(u.shape[0]):
         u[e] = 0.0
     for i in range(y.shape[0]):
-        levels, opens = meta[CLOCK, 1], opening(base + meta[CLOCK, 0] + 1, base)
+        levels, opens = meta[CLOCK, LEVELS], opening(base + meta[CLOCK, TIME] + 1, base)
         if not room_for(opens, stack):
             return i
         at = i * n
@@ -199,8 +210,8 @@ def run(values: Array, start: Integers, feature: Integers, y: Array, where: Inte
         if opens > levels:
             losses[levels] = np.nan
         shift(stack, opens, options[GOES_ON] > 0.0)
-        meta[CLOCK, 0] += 1
-        if meta[CLOCK, 0] % TIDY == 0:
+        meta[CLOCK, TIME] += 1
+        if meta[CLOCK, TIME] % TIDY == 0:
             watch(stack, scratch)
     return y.shape[0]
 
@@ -212,7 +223,7 @@ def open_levels(count: int, t: int, where: Integers) -> bool:
     if not room_for(count, stack):
         return False
     shift(stack, count, stack[7][GOES_ON] > 0.0)
-    stack[4][CLOCK, 0] = t
+    stack[4][CLOCK, TIME] = t
     if t % TIDY == 0:
         watch(stack, scratch)
     return True

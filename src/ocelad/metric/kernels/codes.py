@@ -10,9 +10,13 @@ FIXED_SHARE, OCELAD_MEAN, OCELAD_MIXTURE = range(3)
 STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, GOES_ON, LOSS, N, MAX_RANK = range(9)
 RULE, RATE, SHARE, RESET, OPTIONS = range(9, 14)
 
-# rows of ``meta``: steps taken and number of levels; the slot of each level; the rank of each slot, the number of
-# columns that its dictionary has, and of features that are in it
-CLOCK, ORDER, RANK, COUNT, TOUCHED, META = range(6)
+# rows of ``meta``: what is counted once (see next); the slot of each level; the rank of each slot, the number of
+# columns of its own that its dictionary has (or of terms not diagonalised yet), the first recent comparison that
+# the dictionary has too, and its features
+CLOCK, ORDER, RANK, COUNT, SINCE, TOUCHED, META = range(7)
+
+# the first entries of ``meta[CLOCK]``: steps taken, levels, recent comparisons kept, and their features
+TIME, LEVELS, RECENT, SEEN = range(4)
 
 # rows of ``features``: those that are in a dictionary, one after the other; whether each is
 LIST, MARK = range(2)
@@ -22,15 +26,17 @@ LIST, MARK = range(2)
 SIGMA, MU, DISCARDED, DEBT, SCALARS = range(5)
 
 # rows of ``vec``, scratch for floats
-DIFFERENCE, RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, NEAREST, OFFSET, ZHAT, CHANCE, VECTORS = range(11)
+DIFFERENCE, RECENTLY, RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, NEAREST, OFFSET, ZHAT, CHANCE, VECTORS = range(
+    12
+)
 
 # rows of ``index``, scratch for integers
 EVERY, NONZERO, SOURCE, TARGET, LANE, INDICES = range(6)
 
 # entries of ``where``: the addresses of the arrays, then their sizes
-AT_E, AT_F, AT_S, AT_SCALARS, AT_META, AT_LOSSES, AT_STATE, AT_OPTIONS, AT_FEATURES = range(9)
-AT_VEC, AT_Z, AT_G, AT_LANE, AT_V, AT_OUT, AT_INDEX = range(9, 16)
-SLOTS, ROWS, ROOM, HEIGHT, PANELS, LONG = range(16, 22)
+AT_E, AT_F, AT_S, AT_SCALARS, AT_META, AT_LOSSES, AT_STATE, AT_OPTIONS, AT_FEATURES, AT_U, AT_L, AT_A = range(12)
+AT_VEC, AT_Z, AT_G, AT_LANE, AT_V, AT_OUT, AT_INDEX, AT_WORK = range(12, 20)
+SLOTS, ROWS, ROOM, HEIGHT, PANELS, LONG, TERMS = range(20, 27)
 
 # columns of ``state``: what the weights keep of a level
 FIELDS = 3
@@ -40,5 +46,8 @@ WIDTH = 128
 STRIDE = WIDTH + 8  # no two rows of lanes a multiple of 4096 bytes apart, which caches would confuse
 LANES = 10 * STRIDE
 
-# a dictionary may have twice as many columns as its learner, and so many more
-SPARE = 16
+# so many recent comparisons are kept for all dictionaries
+RING = 64
+
+# so many terms may wait for being diagonalised, where the rank is so high at least; each takes two at most
+LATE, FULL = 48, 64

@@ -1,11 +1,12 @@
 """A learner's columns as combinations of columns seen before, so that a step need not turn long vectors.
 
-    Q = E F,        E: n x m, a dictionary; F: m x r, what the rank-one steps turn.
+    Q = (E, U) F,      E: columns of its own; U: recent comparisons as they came, scaled to length one;
+                       F: what the rank-one steps turn.
 
-A comparison enters E as it comes, scaled to length one, and F holds what makes it orthogonal to the rest; where
-that would lose precision, E receives the orthogonal part itself. When carrying the m - r surplus columns has cost
-as much as E <- E F, F <- I would, that is done. Columns of E from m on are zero, and so are the rows of features
-that no comparison in it has had: nothing here takes longer for there being others.
+All learners share U, so that what it has to say on a comparison is found once for all. F holds what makes a
+comparison orthogonal to the rest; where that would lose precision, E receives the orthogonal part itself. When
+carrying surplus columns has cost as much as E <- (E, U) F, F <- I would, that is done; and for all when U is full.
+Rows of features that no comparison in E or U has had are zero, and nothing takes longer for there being others.
 """
 
 from __future__ import annotations
@@ -13,43 +14,48 @@ from __future__ import annotations
 import numpy as np
 
 from ...learner import Array, Integers
-from .codes import COORDINATES, EVERY, LIST, MARK, POLE, RESIDUAL, SECOND, SOURCE, TARGET, WIDTH
-from .factored import dot, project, rotate, subtract
+from .codes import (
+    CLOCK,
+    COORDINATES,
+    COUNT,
+    DEBT,
+    DIFFERENCE,
+    EVERY,
+    LEVELS,
+    LIST,
+    MARK,
+    ORDER,
+    RANK,
+    RECENT,
+    RESIDUAL,
+    SECOND,
+    SEEN,
+    SINCE,
+    SOURCE,
+    TARGET,
+    TOUCHED,
+    WIDTH,
+)
+from .factored import dot, extend, rotate
 from .jit import kernel, sums
-from .secular import EPS
+from .layout import Scratch, Stack
 
 SPREAD = 8.0  # how much longer than its combination the coefficients of a unit column may be
 
 
 @sums
-def _add(E: Array, rows: Integers, count: int, m: int, c: Array, q: Array) -> None:
-    """q += E c, in the given rows."""
-    for k in range(count):
-        e, t = rows[k], 0.0
-        for i in range(m):
-            t += E[e, i] * c[i]
-        q[e] += t
-
-
-@sums
-def _square(q: Array, rows: Integers, count: int) -> float:
-    t = 0.0
-    for k in range(count):
-        t += q[rows[k]] * q[rows[k]]
-    return t
-
-
-@kernel
-def _expand(F: Array, m: int, r: int, z: Array, c: Array) -> None:
-    """c = -F z."""
+def _combine(F: Array, m: int, r: int, z: Array, c: Array) -> None:
+    """c = F z."""
     for i in range(m):
-        c[i] = 0.0
-    subtract(F, m, r, z, c)
+        t = 0.0
+        for j in range(r):
+            t += F[i, j] * z[j]
+        c[i] = t
 
 
 @kernel
 def touch(features: Integers, touched: int, rows: Integers, count: int) -> int:
-    """Enter features into the list of those that a dictionary has; returns how many there are."""
+    """Enter features into a list of those that have been met; returns how many there are."""
     for k in range(count):
         if features[MARK, rows[k]] == 0:
             features[MARK, rows[k]] = 1
@@ -59,90 +65,124 @@ def touch(features: Integers, touched: int, rows: Integers, count: int) -> int:
 
 
 @kernel
-def clear(E: Array, m: int, features: Integers, touched: int) -> None:
-    """Empty a dictionary."""
+def clear(E: Array, features: Integers, touched: int) -> None:
+    """Empty columns that have only these features."""
     for k in range(touched):
         e = features[LIST, k]
         features[MARK, e] = 0
-        for i in range(m):
+        for i in range(E.shape[1]):
             E[e, i] = 0.0
 
 
 @kernel
-def compress(
-    E: Array, m: int, F: Array, r: int, features: Integers, touched: int, V: Array, out: Array, index: Integers
-) -> None:
-    """E <- E F, F <- I."""
-    for i in range(m):
-        for j in range(r):
-            V[j // WIDTH, i, j % WIDTH] = F[i, j]
-    source, target, rows = index[SOURCE], index[TARGET], features[LIST]
-    for i in range(m):
-        source[i] = target[i] = i
-    for k in range(touched, (touched + 4) // 5 * 5):
-        rows[k] = rows[touched - 1]
-    rotate(E, rows, touched, source, m, V, target, r, out)
-    for k in range(touched):
-        for i in range(r, m):
-            E[rows[k], i] = 0.0
-    for i in range(r):
-        for j in range(r):
-            F[i, j] = 1.0 if i == j else 0.0
+def height(slot: int, meta: Integers) -> int:
+    """How many columns a learner's are combinations of."""
+    return meta[COUNT, slot] + meta[CLOCK, RECENT] - meta[SINCE, slot]
 
 
 @kernel
-def widen(
-    E: Array,
-    m: int,
-    F: Array,
-    r: int,
-    u: Array,
-    square: float,
-    rows: Integers,
-    count: int,
-    z: Array,
-    features: Integers,
-    touched: int,
-    vec: Array,
-    index: Integers,
-) -> tuple[int, int]:
-    """Give the part of u that E F does not span a column of its own; returns the new r and m.
+def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
+    """E <- (E, U) F, F <- I."""
+    E, F, scalars, meta, features, U = stack[0], stack[1], stack[3], stack[4], stack[8], stack[9]
+    V, out, index = scratch[4], scratch[5], scratch[6]
+    k, r, since, recent = meta[COUNT, slot], meta[RANK, slot], meta[SINCE, slot], meta[CLOCK, RECENT]
+    seen, whole = features[features.shape[0] - 1], (k + 3) // 4 * 4
+    source, target, rows = index[SOURCE], index[TARGET], features[slot, LIST]
+    for i in range(k + recent - since):
+        to = i if i < k else whole + i - k
+        source[to] = i if i < k else since + i - k
+        for j in range(r):
+            V[j // WIDTH, to, j % WIDTH] = F[slot, i, j]
+    for j in range(r):
+        target[j] = j
+    if recent > since:
+        meta[TOUCHED, slot] = touch(features[slot], meta[TOUCHED, slot], seen[LIST], meta[CLOCK, SEEN])
+    touched = meta[TOUCHED, slot]
+    for m in range(touched, (touched + 4) // 5 * 5):
+        rows[m] = rows[touched - 1]
+    rotate(E[slot], U, rows, touched, source, k, recent - since, V, target, r, out)
+    for i in range(r):
+        for j in range(r):
+            F[slot, i, j] = 1.0 if i == j else 0.0
+    meta[COUNT, slot], meta[SINCE, slot], scalars[slot, DEBT] = r, recent, 0.0
 
-    The features of u are among those touched.
+
+@kernel
+def remember(square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
+    """Keep a comparison: it becomes a column that no learner uses yet."""
+    F, meta, features, U = stack[1], stack[4], stack[8], stack[9]
+    u, length, recent = scratch[0][DIFFERENCE], np.sqrt(square), meta[CLOCK, RECENT]
+    meta[CLOCK, SEEN] = touch(features[features.shape[0] - 1], meta[CLOCK, SEEN], rows, count)
+    for k in range(count):
+        U[rows[k], recent] = u[rows[k]] / length
+    for j in range(meta[CLOCK, LEVELS]):
+        slot = meta[ORDER, j]
+        row = F[slot, height(slot, meta)]
+        for i in range(meta[RANK, slot]):
+            row[i] = 0.0
+    meta[CLOCK, RECENT] = recent + 1
+
+
+@kernel
+def prepare(square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
+    """Before a step that moves any learner: compress where that pays, and keep the comparison."""
+    scalars, meta, Z, moves = stack[3], stack[4], scratch[1], False
+    for j in range(meta[CLOCK, LEVELS]):
+        slot = meta[ORDER, j]
+        r, m = meta[RANK, slot], height(slot, meta)
+        if Z[j, Z.shape[1] - 8] != 0.0:
+            moves = True
+            scalars[slot, DEBT] += float(m - r) * r * r
+            if scalars[slot, DEBT] > float(r) * m * meta[TOUCHED, slot] and r > 0:
+                compress(slot, stack, scratch)
+    if moves:
+        remember(square, rows, count, stack, scratch)
+
+
+@kernel
+def forget(stack: Stack, scratch: Scratch) -> None:
+    """Make room for comparisons to come: learners keep of the recent ones what they need."""
+    meta, features, U = stack[4], stack[8], stack[9]
+    for j in range(meta[CLOCK, LEVELS]):
+        slot = meta[ORDER, j]
+        if meta[RANK, slot] > 0 and meta[SINCE, slot] < meta[CLOCK, RECENT]:
+            compress(slot, stack, scratch)
+        elif meta[RANK, slot] == 0:
+            meta[COUNT, slot] = 0
+    clear(U, features[features.shape[0] - 1], meta[CLOCK, SEEN])
+    for slot in range(meta.shape[1]):
+        meta[SINCE, slot] = 0
+    meta[CLOCK, RECENT] = meta[CLOCK, SEEN] = 0
+
+
+@kernel
+def widen(slot: int, n: int, square: float, z: Array, stack: Stack, scratch: Scratch) -> int:
+    """Give the part of u that a learner does not span a column of its own; returns the new rank.
+
+    The comparison is the latest of those remembered.
     """
-    every, seen = index[EVERY], features[LIST]
-    length = np.sqrt(square)
-    for j in range(r):
-        F[m, j] = 0.0
-    c = vec[COORDINATES]  # of the part of u that is not spanned: length times the new column, minus F z
-    _expand(F, m, r, z, c)
-    c[m] = length
+    E, F, meta = stack[0], stack[1], stack[4]
+    vec, index = scratch[0], scratch[6]
+    r, m, u, c = meta[RANK, slot], height(slot, meta), vec[DIFFERENCE], vec[COORDINATES]
+    _combine(F[slot], m, r, z, c)
     rho2 = square - dot(z, z, r)
-    if rho2 > 0.1 * square and dot(c, c, m + 1) <= SPREAD * SPREAD * rho2:
+    if rho2 > 0.1 * square and square + dot(c, c, m) <= SPREAD * SPREAD * rho2:
         rho = np.sqrt(rho2)
-        for k in range(count):
-            E[rows[k], m] = u[rows[k]] / length
-        for i in range(m + 1):
-            F[i, r] = c[i] / rho
+        for i in range(m - 1):
+            F[slot, i, r] = -c[i] / rho
+        F[slot, m - 1, r] = np.sqrt(square) / rho
         z[r] = rho
-        return r + 1, m + 1
-    q, t, y = vec[RESIDUAL], vec[SECOND], vec[POLE]
-    for k in range(touched):
-        q[seen[k]] = u[seen[k]]
-    _add(E, seen, touched, m, c, q)
-    project(E, m, q, seen, touched, t)  # once more: what rounding has left is no longer small beside q
-    project(F, r, t, every, m, y)
-    for j in range(r):
-        z[j] += y[j]
-    _expand(F, m, r, y, c)
-    _add(E, seen, touched, m, c, q)
-    rho = np.sqrt(_square(q, seen, touched))
-    if rho <= 64.0 * EPS * length:
-        return r, m
-    for k in range(touched):
-        E[seen[k], m] = q[seen[k]] / rho
-    for i in range(m):
-        F[i, r] = 0.0
-    F[m, r] = 1.0
-    z[r] = rho
-    return r + 1, m + 1
+        return r + 1
+    if r > 0:
+        compress(slot, stack, scratch)
+    else:
+        meta[COUNT, slot], meta[SINCE, slot] = 0, meta[CLOCK, RECENT]
+    wider = extend(E[slot], n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])
+    if wider > r:
+        seen = stack[8][stack[8].shape[0] - 1]
+        meta[TOUCHED, slot] = touch(stack[8][slot], meta[TOUCHED, slot], seen[LIST], meta[CLOCK, SEEN])
+        for i in range(wider):
+            F[slot, i, r] = F[slot, r, i] = 0.0
+        F[slot, r, r] = 1.0
+        meta[COUNT, slot] = wider
+    return wider

@@ -132,10 +132,12 @@ def extend(
 @sums
 def rotate(
     Q: Array,
+    U: Array,
     rows: Integers,
     count: int,
     source: Integers,
     k: int,
+    more: int,
     V: Array,
     target: Integers,
     kept: int,
@@ -143,15 +145,18 @@ def rotate(
 ) -> None:
     """Columns target[j] of Q become sum_i V[i, j] times columns source[i], for j < kept. V as `vectors` leaves it.
 
+    After k columns of Q, and those that make k a multiple of four, come as many of U as ``more`` says.
     Five of the given rows and four columns at a time, which is what the registers hold: ``rows`` must go on up to
     a multiple of five.
     """
     panels = (kept + WIDTH - 1) // WIDTH
-    for i in range(k, (k + 3) // 4 * 4):
-        source[i] = source[0]
-        for c in range(panels):
-            for j in range(V.shape[2]):
-                V[c, i, j] = 0.0
+    own = (k + 3) // 4 * 4
+    for first, last in ((k, own), (own + more, own + (more + 3) // 4 * 4)):
+        for i in range(first, last):
+            source[i] = source[0] if first == k else source[own]
+            for c in range(panels):
+                for j in range(V.shape[2]):
+                    V[c, i, j] = 0.0
     ordered = True
     for j in range(kept):
         ordered &= target[j] == j
@@ -161,13 +166,19 @@ def rotate(
             lanes, o = (min(WIDTH, kept - c * WIDTH) + 3) // 4 * 4, out[c]
             for j in range(lanes):
                 o[j] = o[WIDTH + j] = o[2 * WIDTH + j] = o[3 * WIDTH + j] = o[4 * WIDTH + j] = 0.0
-            for i in range(0, k, 4):
+            for i in range(0, own + more, 4):
+                P = Q if i < own else U
                 x, y, z, w = source[i], source[i + 1], source[i + 2], source[i + 3]
-                a0, b0, c0, d0 = Q[e0, x], Q[e0, y], Q[e0, z], Q[e0, w]
-                a1, b1, c1, d1 = Q[e1, x], Q[e1, y], Q[e1, z], Q[e1, w]
-                a2, b2, c2, d2 = Q[e2, x], Q[e2, y], Q[e2, z], Q[e2, w]
-                a3, b3, c3, d3 = Q[e3, x], Q[e3, y], Q[e3, z], Q[e3, w]
-                a4, b4, c4, d4 = Q[e4, x], Q[e4, y], Q[e4, z], Q[e4, w]
+                a0, b0, c0, d0 = P[e0, x], P[e0, y], P[e0, z], P[e0, w]
+                a1, b1, c1, d1 = P[e1, x], P[e1, y], P[e1, z], P[e1, w]
+                a2, b2, c2, d2 = P[e2, x], P[e2, y], P[e2, z], P[e2, w]
+                a3, b3, c3, d3 = P[e3, x], P[e3, y], P[e3, z], P[e3, w]
+                a4, b4, c4, d4 = P[e4, x], P[e4, y], P[e4, z], P[e4, w]
+                if i >= own:
+                    size = abs(a0) + abs(b0) + abs(c0) + abs(d0) + abs(a1) + abs(b1) + abs(c1) + abs(d1)
+                    size += abs(a2) + abs(b2) + abs(c2) + abs(d2) + abs(a3) + abs(b3) + abs(c3) + abs(d3)
+                    if size + abs(a4) + abs(b4) + abs(c4) + abs(d4) == 0.0:
+                        continue  # as for most features of sparse comparisons
                 for j in range(lanes):
                     p, q, r, s = V[c, i, j], V[c, i + 1, j], V[c, i + 2, j], V[c, i + 3, j]
                     o[j] += a0 * p + b0 * q + c0 * r + d0 * s
@@ -218,7 +229,7 @@ def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, out: Array, ind
             source[i] = target[i] = i
             for j in range(r):
                 V[j // WIDTH, i, j % WIDTH] = (1.5 if i == j else 0.0) - 0.5 * V[j // WIDTH, i, j % WIDTH]
-        rotate(Q, rows, count, source, r, V, target, r, out)
+        rotate(Q, Q, rows, count, source, r, 0, V, target, r, out)
     return off
 
 
@@ -294,4 +305,4 @@ def rank_one(
     for j in range(k):
         target[j] = j if k == r else source[j]
         s[target[j]] = sign * (near[j] + offset[j])
-    rotate(Q, index[EVERY], n, source, k, V, target, k, out)
+    rotate(Q, Q, index[EVERY], n, source, k, 0, V, target, k, out)

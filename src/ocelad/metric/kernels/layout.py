@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ...learner import Array, Integers
 from .codes import (
+    AT_A,
     AT_E,
     AT_F,
     AT_FEATURES,
     AT_G,
     AT_INDEX,
+    AT_L,
     AT_LANE,
     AT_LOSSES,
     AT_META,
@@ -17,8 +19,10 @@ from .codes import (
     AT_S,
     AT_SCALARS,
     AT_STATE,
+    AT_U,
     AT_V,
     AT_VEC,
+    AT_WORK,
     AT_Z,
     FIELDS,
     HEIGHT,
@@ -28,17 +32,19 @@ from .codes import (
     META,
     OPTIONS,
     PANELS,
+    RING,
     ROOM,
     ROWS,
     SCALARS,
     SLOTS,
+    TERMS,
     VECTORS,
     WIDTH,
 )
 from .jit import array_at, floats_at, integers_at, kernel
 
-Stack = tuple[Array, Array, Array, Array, Integers, Array, Array, Array, Integers]
-Scratch = tuple[Array, Array, Array, Array, Array, Array, Integers]
+Stack = tuple[Array, Array, Array, Array, Integers, Array, Array, Array, Integers, Array, Array, Array]
+Scratch = tuple[Array, Array, Array, Array, Array, Array, Integers, Array]
 
 
 @kernel
@@ -46,9 +52,8 @@ def arrays(where: Integers) -> tuple[Stack, Scratch]:
     """The arrays of a stack, by their addresses."""
     slots, rows, room, height = where[SLOTS], where[ROWS], where[ROOM], where[HEIGHT]
     panels, long = where[PANELS], where[LONG]
-    tall = max(room, height)
     stack = (
-        array_at(floats_at(where[AT_E]), (slots, rows, tall)),
+        array_at(floats_at(where[AT_E]), (slots, rows, room)),
         array_at(floats_at(where[AT_F]), (slots, height, room if height > 0 else 0)),
         array_at(floats_at(where[AT_S]), (slots, room)),
         array_at(floats_at(where[AT_SCALARS]), (slots, SCALARS)),
@@ -56,15 +61,19 @@ def arrays(where: Integers) -> tuple[Stack, Scratch]:
         array_at(floats_at(where[AT_LOSSES]), (slots,)),
         array_at(floats_at(where[AT_STATE]), (slots, FIELDS)),
         array_at(floats_at(where[AT_OPTIONS]), (OPTIONS,)),
-        array_at(integers_at(where[AT_FEATURES]), (slots, 2, rows if height > 0 else 0)),
+        array_at(integers_at(where[AT_FEATURES]), (slots + 1, 2, rows if height > 0 else 0)),
+        array_at(floats_at(where[AT_U]), (rows if height > 0 else 0, RING)),
+        array_at(floats_at(where[AT_L]), (slots, where[TERMS], room)),
+        array_at(floats_at(where[AT_A]), (slots, where[TERMS])),
     )
     scratch = (
         array_at(floats_at(where[AT_VEC]), (VECTORS, long)),
         array_at(floats_at(where[AT_Z]), (slots, room + 8)),
         array_at(floats_at(where[AT_G]), (height + 8,)),
         array_at(floats_at(where[AT_LANE]), (LANES,)),
-        array_at(floats_at(where[AT_V]), (panels, tall + 4, min(WIDTH, room))),
+        array_at(floats_at(where[AT_V]), (panels, max(room, height) + 8, min(WIDTH, room))),
         array_at(floats_at(where[AT_OUT]), (panels, 5 * WIDTH)),
         array_at(integers_at(where[AT_INDEX]), (INDICES, long)),
+        array_at(floats_at(where[AT_WORK]), (where[TERMS] + 6, long)),
     )
     return stack, scratch

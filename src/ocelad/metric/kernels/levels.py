@@ -5,17 +5,19 @@ from __future__ import annotations
 from .codes import (
     CLOCK,
     COUNT,
-    DEBT,
     DISCARDED,
     EVERY,
+    LEVELS,
     LIST,
     ORDER,
     RANK,
+    RECENT,
     SCALARS,
+    SINCE,
     TOUCHED,
     N,
 )
-from .dictionary import clear, compress, touch
+from .dictionary import clear, forget, height, touch
 from .factored import tidy
 from .jit import kernel
 from .layout import Scratch, Stack
@@ -35,41 +37,51 @@ def opening(clock: int, base: int) -> int:
 
 @kernel
 def _copy(stack: Stack, source: int, target: int) -> None:
-    E, F, S, scalars, meta, features = stack[0], stack[1], stack[2], stack[3], stack[4], stack[8]
+    E, F, S, scalars, meta, features, L, A = (
+        *(stack[0], stack[1], stack[2], stack[3], stack[4], stack[8]),
+        *(stack[10], stack[11]),
+    )
     rank, width = meta[RANK, source], meta[COUNT, source]
     if F.shape[1] > 0:
-        clear(E[target], meta[COUNT, target], features[target], meta[TOUCHED, target])
+        clear(E[target], features[target], meta[TOUCHED, target])
         rows, touched = features[source, LIST], meta[TOUCHED, source]
         meta[TOUCHED, target] = touch(features[target], 0, rows, touched)
+        meta[COUNT, target] = width
+        meta[SINCE, target] = meta[SINCE, source] if source > 0 else meta[CLOCK, RECENT]
         for k in range(touched):
             for i in range(width):
                 E[target, rows[k], i] = E[source, rows[k], i]
-        for i in range(width):
+        for i in range(height(target, meta)):
             for j in range(rank):
                 F[target, i, j] = F[source, i, j]
     else:
         for e in range(E.shape[1]):
             for i in range(rank):
                 E[target, e, i] = E[source, e, i]
+        meta[COUNT, target] = width
+        for k in range(width):
+            A[target, k] = A[source, k]
+            for i in range(L.shape[2]):
+                L[target, k, i] = L[source, k, i]
     for j in range(rank):
         S[target, j] = S[source, j]
     for j in range(SCALARS):
         scalars[target, j] = scalars[source, j]
-    meta[RANK, target], meta[COUNT, target] = rank, width
+    meta[RANK, target] = rank
 
 
 @kernel
 def shift(stack: Stack, count: int, goes_on: bool) -> None:
     """Levels 0, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself."""
     meta = stack[4]
-    levels = meta[CLOCK, 1]
+    levels = meta[CLOCK, LEVELS]
     continues = goes_on and levels > 0
     if count > (1 if continues else 0):
         free = meta[ORDER, count - 1]  # for a level that is new, a slot not in use yet
         for j in range(count - 1, 0, -1):
             meta[ORDER, j] = meta[ORDER, j - 1]
         meta[ORDER, 0] = free
-        meta[CLOCK, 1] = max(levels, count)
+        meta[CLOCK, LEVELS] = max(levels, count)
         _copy(stack, meta[ORDER, 1] if continues else 0, free)
     for j in range(count):
         stack[3][meta[ORDER, j], DISCARDED] = 0.0
@@ -78,27 +90,28 @@ def shift(stack: Stack, count: int, goes_on: bool) -> None:
 @kernel
 def watch(stack: Stack, scratch: Scratch) -> None:
     """Keep the columns of all learners orthonormal."""
-    E, F, scalars, meta, features = stack[0], stack[1], stack[3], stack[4], stack[8]
+    E, F, meta, features = stack[0], stack[1], stack[4], stack[8]
     V, out, index = scratch[4], scratch[5], scratch[6]
-    for j in range(meta[CLOCK, 1]):
+    if F.shape[1] > 0:
+        forget(stack, scratch)
+    for j in range(meta[CLOCK, LEVELS]):
         slot = meta[ORDER, j]
-        r, touched = meta[RANK, slot], meta[TOUCHED, slot]
-        if F.shape[1] > 0 and r > 0:
-            compress(E[slot], meta[COUNT, slot], F[slot], r, features[slot], touched, V, out, index)
-            meta[COUNT, slot], scalars[slot, DEBT] = r, 0.0
-            tidy(E[slot], features[slot, LIST], touched, r, V, out, index)
-        elif r > 0:
-            tidy(E[slot], index[EVERY], E.shape[1], r, V, out, index)
+        if F.shape[1] > 0 and meta[RANK, slot] > 0:
+            tidy(E[slot], features[slot, LIST], meta[TOUCHED, slot], meta[RANK, slot], V, out, index)
+        elif meta[RANK, slot] > 0:
+            tidy(E[slot], index[EVERY], E.shape[1], meta[RANK, slot], V, out, index)
 
 
 @kernel
 def room_for(count: int, stack: Stack) -> bool:
     """Whether one more step, after which ``count`` levels open, fits into the arrays."""
     S, meta, options = stack[2], stack[4], stack[7]
-    levels = meta[CLOCK, 1]
+    levels = meta[CLOCK, LEVELS]
     if max(levels, count) + 1 > S.shape[0]:  # and the origin's slot
         return False
-    most = 0
+    most, late = 0, stack[10].shape[1]
     for j in range(levels):
         most = max(most, meta[RANK, meta[ORDER, j]])
+        if late > 0 and meta[COUNT, meta[ORDER, j]] + 2 > late:
+            return False
     return min(most + 1, int(options[N])) <= S.shape[1]

@@ -1,0 +1,47 @@
+"""Follow the regularised leader for metrics: every comparison counts alike, and the regularisation adapts to them.
+
+    M_{t+1} = argmin_{M >= 0}  <sum_s g_s, M> + t lambda r(M) + |M - M_0|_F^2 / (2 step_t),
+    step_t  = step / sqrt(sum_s |g_s|^2),
+
+the sums over all comparisons so far (McMahan 2014; regularised dual averaging, Xiao 2010). Lazy, where COMID is
+greedy.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..metric import Comid, Frobenius, Metric, MetricTracker
+from .adaptive_steps import squared_norm
+from .fixed_rate import FixedRate, comid
+
+
+class Leader:
+    """A learner that minimises the sum of all linearised losses."""
+
+    def __init__(self, comid: Comid) -> None:
+        if not isinstance(comid.descent.divergence, Frobenius):
+            raise ValueError(f"divergence must be Frobenius() here, got {comid.descent.divergence!r}")
+        self.start = self.estimate = comid.estimate
+        self.step, self.descent = comid.step, comid.descent
+        self.total, self.squares, self.t = 0.0 * comid.estimate, 0.0, 0
+
+    def update(self, loss: Any) -> None:
+        gradient = loss.gradient(self.estimate)
+        self.total, self.squares, self.t = self.total + gradient, self.squares + squared_norm(gradient), self.t + 1
+        step = self.step / math.sqrt(self.squares) if self.squares > 0.0 else 0.0
+        W = self.start.M - step * self.total.M
+        M = self.descent.regularizer.solve(self.descent.divergence, W, self.t * step)
+        mu = self.start.mu - self.descent.threshold_step * step * self.total.mu
+        self.estimate = Metric(M, max(1.0, mu))
+
+
+def ftrl(step: float, strength: float = 0.01) -> MetricTracker:
+    """Follow the regularised leader, for a metric that does not change.
+
+    >>> tracker = ftrl(step=1.0, strength=0.0).partial_fit([[[0.0], [1.0]]] * 2, [-1, -1])
+    >>> round(tracker.get_mahalanobis_matrix().item(), 3)  # 2/sqrt(4)
+    1.0
+    """
+    return comid(step, strength).set_params(ensemble=FixedRate(Leader))

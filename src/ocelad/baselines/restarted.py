@@ -1,0 +1,104 @@
+"""Ensembles without retro-initialisation: every interval's learner starts from the origin. SAOL is one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..ensemble import check_base
+from ..learner import Array, Opening, Spawn, Weights
+from ..metric import Metric, MetricTracker
+from ..weights import OceladWeights, SaolWeights, advanced
+from .fixed_rate import comid
+from .stacked import StackedRestarted
+
+
+@dataclass(frozen=True)
+class RestartedComid:
+    """COMID learners on dyadic intervals, each from the origin, its step the tracker's over sqrt(length)."""
+
+    base: int = 1
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+
+    def __call__(self, spawn: Spawn[Metric]) -> StackedRestarted:
+        comid_on_intervals: Any = spawn
+        return StackedRestarted(comid_on_intervals, self.base)
+
+
+def restarted(
+    step: float, strength: float = 0.01, base: int = 1, weights: Weights = OceladWeights()
+) -> MetricTracker:
+    """The paper's method without its retro-initialisation, under any combiner.
+
+    Parameters
+    ----------
+    step
+        COMID's step on an interval is ``step / sqrt(length)``.
+    strength
+        Of the nuclear norm.
+    base
+        Length of the shortest intervals.
+    weights
+        The combiner.
+
+    Examples
+    --------
+    >>> tracker = restarted(step=1.0).partial_fit([[[0.0], [1.0]]] * 3, [-1] * 3)
+    >>> [metric.M.round(2).item() for metric in tracker.level_metrics_]  # at t = 4 all three levels have opened
+    [0.0, 0.0, 0.0]
+    """
+    return comid(step, strength).set_params(ensemble=RestartedComid(base), weights=weights)
+
+
+@dataclass(frozen=True)
+class UnclippedSaol:
+    """`SaolWeights` on losses of any size: where a step's regrets exceed 1, they are divided by the largest.
+
+    Losses in [0, 1] are treated as in the original. Without the division a weight could become negative.
+    """
+
+    seed: int = 0
+    fields: ClassVar[tuple[str, ...]] = SaolWeights.fields
+
+    def __post_init__(self) -> None:
+        SaolWeights(self.seed)  # refuses what is no seed
+
+    def open(self, state: Array, opening: Opening) -> Array:
+        return SaolWeights(self.seed).open(state, opening)
+
+    def update(self, state: Array, losses: Array, mixed: Callable[[], float]) -> Array:  # noqa: ARG002
+        r = state[:, 3] @ losses - losses
+        return advanced(state, r / max(1.0, np.abs(r).max()))
+
+    def probabilities(self, state: Array) -> Array:
+        return SaolWeights(self.seed).probabilities(state)
+
+    def mixture(self, state: Array) -> Array:
+        return SaolWeights(self.seed).mixture(state)
+
+
+def saol(step: float, strength: float = 0.01, base: int = 1, clipped: bool = True, seed: int = 0) -> MetricTracker:
+    """Strongly adaptive online learning (Daniely, Gonen, Shalev-Shwartz 2015) with COMID learners.
+
+    Parameters
+    ----------
+    step, strength, base
+        As for `restarted`.
+    clipped
+        Whether losses are clipped to [0, 1], where the method is at home, or taken as they are.
+    seed
+        Of the draws: SAOL selects one learner at random in each step.
+
+    Examples
+    --------
+    >>> tracker = saol(step=1.0).partial_fit([[[0.0], [1.0]]] * 3, [-1] * 3)
+    >>> tracker.levels_["length"].tolist()
+    [1.0, 2.0, 4.0]
+    """
+    weights = SaolWeights(seed) if clipped else UnclippedSaol(seed)
+    return restarted(step, strength, base, weights)

@@ -1,0 +1,79 @@
+"""What several subcommands share: options, and words for what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TextIO, get_args
+
+import click
+
+from .. import FileError, MetricTracker, SupervisedMetricTracker, load
+from ..data.tables import Comparisons, Rows, comparisons, read_items, read_rows
+from ..data.tables.reading import Format
+
+ITEMS = click.option(
+    "--items", metavar="FILE", help="Table of items, with a column id, for columns id_a and id_b."
+)
+FORMAT = click.option(
+    "--format", type=click.Choice(get_args(Format)), help="Format of the input, if its name does not tell."
+)
+OUT = click.option(
+    "--out", default="-", show_default=True, metavar="FILE", help="Where to write; - is standard output."
+)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """What is wrong with an input is said in a line, without a traceback."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever was reading has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more, at its end
+        sys.exit(128 + 13)  # as if by SIGPIPE
+    except (FileError, ValueError, ImportError, OSError, EOFError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+def saved_metric(path: str) -> MetricTracker:
+    """The tracker in a file, or in the folder of a run."""
+    where = Path(path) / "tracker.ocelad" if Path(path).is_dir() else Path(path)
+    tracker = load(where)
+    return tracker.tracker_ if isinstance(tracker, SupervisedMetricTracker) else tracker
+
+
+def form_for(
+    rows: Rows, known: str | None, features: Sequence[str] = (), y: bool = True
+) -> tuple[Comparisons, str]:
+    """How the comparisons of a table are meant, and what its items are known by."""
+    names: list[str] = []
+    points, digest = None, ""
+    if known:
+        with closing(read_rows(known)) as table:
+            names, points = read_items(table, features)
+            digest = table.used.digest
+    try:
+        return comparisons(rows.header, points, names, y), digest
+    except ValueError as error:
+        raise ValueError(f"{rows.name}: {error}") from None
+
+
+def columns_like(tracker: MetricTracker, features: Sequence[str]) -> None:
+    """The features of a table must be those of the metric, in its order."""
+    own = getattr(tracker, "feature_names_in_", None)
+    if len(features) != tracker.n_features_in_ or (own is not None and list(own) != list(features)):
+        expected = f"{tracker.n_features_in_} features" + ("" if own is None else f", {', '.join(own)}")
+        raise ValueError(f"the metric has {expected}; the table has {len(features)}, {', '.join(features)}")
+
+
+@contextmanager
+def opened(path: str) -> Iterator[TextIO]:
+    if path == "-":
+        yield sys.stdout
+        sys.stdout.flush()
+    else:
+        with open(path, "w", encoding="utf-8") as file:
+            yield file

@@ -1,0 +1,62 @@
+"""``ocelad embed``: points as coordinates under a saved metric."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import click
+import numpy as np
+
+from ..data.tables import Columns, parsed, read_rows
+from ..data.tables.reading import Format
+from .common import FORMAT, OUT, opened, plain_errors, saved_metric
+
+
+@click.command()
+@click.argument("tracker")
+@click.argument("table")
+@click.option(
+    "--dimensions", default=2, show_default=True, type=click.IntRange(1), help="How many, the most important."
+)
+@OUT
+@FORMAT
+def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | None) -> None:
+    """Give the points of TABLE coordinates in which the metric of TRACKER is the Euclidean distance.
+
+    TRACKER is a file of ocelad.save, or the folder of a run of ocelad track. The table must have the metric's
+    features by name; columns that are no features are passed on.
+
+    \b
+    ocelad embed run points.csv --dimensions 3 --out coordinates.csv
+    """
+    with plain_errors(), closing(read_rows(table, format)) as rows:
+        own = saved_metric(tracker)
+        metric = own.get_metric()
+        names = getattr(own, "feature_names_in_", None)
+        features = rows.header if names is None else list(names)
+        missing = [name for name in features if name not in rows.header]
+        if missing:
+            raise ValueError(f"{rows.name}: there is no column {missing[0]}, which is a feature of the metric")
+        if len(features) != metric.n:
+            raise ValueError(
+                f"{rows.name}: it has {len(features)} columns, and the metric has {metric.n} features"
+            )
+        if dimensions > metric.n:
+            raise ValueError(f"--dimensions must be at most {metric.n}, the number of features, got {dimensions}")
+        points = Columns.of(rows.header, features)
+        others = Columns.of(rows.header, [name for name in rows.header if name not in set(features)])
+        with opened(out) as file:
+            file.write(
+                ",".join([*map(_quoted, others.names), *(f"dim_{k + 1}" for k in range(dimensions))]) + "\n"
+            )
+            for piece in parsed(rows, lambda row: (points.numbers(row), [row.cells[k] for k in others.places])):
+                Z = metric.transform(np.array([numbers for numbers, _ in piece]))[:, :dimensions].tolist()
+                file.writelines(
+                    ",".join([*map(_quoted, rest), *map(repr, z)]) + "\n"
+                    for z, (_, rest) in zip(Z, piece, strict=True)
+                )
+
+
+def _quoted(cell: object) -> str:
+    text = "" if cell is None else str(cell)
+    return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\n') else text

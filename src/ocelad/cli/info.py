@@ -1,0 +1,107 @@
+"""``ocelad info``: what is in a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from .. import MetricTracker, SupervisedMetricTracker, load
+from ..history import time_scale
+from ..track import read_timeline
+from .common import plain_errors
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True))
+def info(path: str) -> None:
+    """Say what is in PATH: a file of ocelad.save, or the folder of a run of ocelad track, or a file in it.
+
+    Of predictions.csv, accuracy and AUC are exact, over all comparisons.
+
+    \b
+    ocelad info run
+    ocelad info run/predictions.csv
+    """
+    with plain_errors():
+        where = Path(path)
+        if where.is_dir():
+            names = ("progress.json", "tracker.ocelad", "timeline.csv", "predictions.csv")
+            inside = [where / name for name in names if (where / name).exists()]
+            if not inside:
+                raise ValueError(f"{where}: there is no run in this folder")
+        else:
+            inside = [where]
+        for file in inside:
+            click.echo(f"{file}\n" + "\n".join(f"  {line}" for line in _lines(file)))
+
+
+def _lines(path: Path) -> list[str]:
+    if path.name == "progress.json":
+        return _progress(path)
+    if path.suffix != ".csv":
+        return _tracker(path)
+    with path.open(encoding="utf-8") as file:
+        first = file.readline()
+    return _predictions(path) if first.startswith("t,line,partner,y,") else _timeline(path)
+
+
+def _progress(path: Path) -> list[str]:
+    words = json.loads(path.read_text(encoding="ascii"))
+    t, rejected, points = words["counts"]
+    lines = [f"{t} comparisons from {points} rows, {rejected} rejected; {words['input'][0]} lines of input used"]
+    for part in ("tracker", "form"):
+        given = {name: value for name, value in words["settings"][part].items() if not _unsaid(value)}
+        lines.append(
+            f"{part}: " + (", ".join(f"{name} {_short(value)}" for name, value in given.items()) or "default")
+        )
+    return lines
+
+
+def _unsaid(value: object) -> bool:
+    return value is None or value is False or value in ([], "")
+
+
+def _short(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _tracker(path: Path) -> list[str]:
+    found = load(path)
+    tracker = found.tracker_ if isinstance(found, SupervisedMetricTracker) else found
+    metric, levels = tracker.get_metric(), tracker.levels_
+    options = MetricTracker().get_params(deep=False)
+    changed = {k: v for k, v in tracker.get_params(deep=False).items() if repr(v) != repr(options[k])}
+    diagonal = metric.M.diagonal()
+    names = getattr(tracker, "feature_names_in_", [f"feature {k}" for k in range(metric.n)])
+    top = [f"{names[k]} {diagonal[k] / (diagonal.sum() or 1):.3f}" for k in np.argsort(-diagonal)[:5]]
+    t = tracker._fitted().t
+    return [
+        f"{type(found).__name__} of {metric.n} features after {t} comparisons",
+        "options: " + (", ".join(f"{name}={value!r}" for name, value in changed.items()) or "default"),
+        f"threshold {tracker.threshold_:.6g} on distances, unit of length {tracker.scale_:.6g}",
+        f"effective memory {time_scale(levels, t):.0f} comparisons; weights "
+        + ", ".join(f"{length:g}: {weight:.3f}" for length, weight, _ in levels.tolist()),
+        f"features that count most: {', '.join(top)}",
+    ]
+
+
+def _timeline(path: Path) -> list[str]:
+    line = read_timeline(path)
+    alarms = [f"{event.kind} noticed at {event.t}, begun about {event.onset}" for event in line.events]
+    return [
+        f"time line of {len(line.t)} rows up to comparison {line.t[-1]:.0f}",
+        f"error {line.error[0]:.3f} in the first row, {line.error[-1]:.3f} in the last",
+        f"accuracy {line.accuracy[-1]:.4f}, AUC {line.auc[-1]:.4f} so far",
+        *(alarms[-10:] or ["no alarms"]),
+    ]
+
+
+def _predictions(path: Path) -> list[str]:
+    y, d, threshold, predicted = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(3, 4, 5, 6), ndmin=2).T
+    auc = f"{roc_auc_score(y, -d / threshold):.6f}" if len(np.unique(y)) == 2 else "unknown: all y are the same"
+    return [f"{len(y)} predictions: accuracy {np.mean(y == predicted):.6f}, AUC {auc}"]

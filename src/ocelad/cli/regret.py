@@ -1,0 +1,111 @@
+"""``ocelad study regret``: how regret grows with the interval, and how far below its bounds it stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import astuple, fields
+from pathlib import Path
+
+import click
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from .. import data, plots
+from ..studies import regret as study
+
+
+@click.command()
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the first trial.")
+@click.option("--trials", default=1, show_default=True, type=click.IntRange(min=1), help="How many trials.")
+@click.option(
+    "--shortest",
+    default=study.SHORTEST,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Length of the shortest intervals.",
+)
+@click.option(
+    "--out",
+    default="regret",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the figure and the table.",
+)
+def regret(seed: int, trials: int, shortest: int, out: Path) -> None:
+    """Regret on the paper's drifting clusters: its growth exponents, a table and a figure.
+
+    Some three minutes a trial. Ctrl-C stops early and shows the trials that are complete.
+    """
+    if shortest > sum(segment.steps for segment in data.SCENARIO):
+        raise click.BadParameter("longer than the stream", param_hint="--shortest")
+    try:  # what would fail at the end had better fail at once
+        plots.pyplot()
+        out.mkdir(parents=True, exist_ok=True)
+    except (ImportError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    lines: list[study.Line] = []
+    try:
+        for k in range(trials):
+            with threadpool_limits(1):  # many small matrices: one BLAS thread is faster than several
+                lines += study.trial(seed + k, None, data.SCENARIO, shortest, _Shown(f"trial {k + 1}/{trials}"))
+            _write(lines, out / "table.csv")
+    except KeyboardInterrupt:
+        click.echo("\nStopped early.", err=True)
+    if not lines:
+        raise click.ClickException("stopped before the first trial was complete: nothing to show")
+    click.echo(_report(lines))
+    _draw(lines, out / "regret.png")
+    click.echo(f"figure: {out / 'regret.png'}\ntable:  {out / 'table.csv'}")
+
+
+class _Shown:
+    """A progress bar per piece of work."""
+
+    def __init__(self, trial: str) -> None:
+        self.trial = trial
+
+    def __call__(self, items: Iterable[int], name: str) -> Iterable[int]:
+        return tqdm(items, desc=f"{self.trial}, {name}", mininterval=0.5, leave=False)
+
+
+def _write(lines: list[study.Line], path: Path) -> None:
+    with path.open("w") as file:
+        file.write(",".join(field.name for field in fields(study.Line)) + "\n")
+        for line in lines:
+            file.write(",".join(f'"{x}"' if isinstance(x, str) else repr(x) for x in astuple(line)) + "\n")
+
+
+def _report(lines: list[study.Line]) -> str:
+    """Exponents per method, and whether regret stays below the bounds where a theorem speaks."""
+    text = [f"{'growth exponent':<20}{'against':<18}{'exponent':>9}{'+-':>7}{'lengths':>12}"]
+    for e in study.exponents(lines):
+        spread = f"{e.standard_error:.3f}" if e.trials > 1 else "-"
+        span = f"{e.shortest}-{e.longest}"
+        omitted = f"  ({e.omitted} lengths without positive regret left out)" if e.omitted else ""
+        text.append(f"{e.method:<20}{e.comparator:<18}{e.exponent:>9.3f}{spread:>7}{span:>12}{omitted}")
+    known = [line for line in lines if not np.isnan(line.paper)]
+    for reading in ("paper", "corrected") if known else ():
+        ratios = [line.regret / getattr(line, reading) for line in known]
+        above = sum(ratio > 1 for ratio in ratios)
+        text.append(
+            f"largest regret / bound ({reading}): {max(ratios):.3g}; lengths above it: {above} of {len(ratios)}"
+        )
+    return "\n".join(text)
+
+
+def _draw(lines: list[study.Line], path: Path) -> None:
+    """The first trial of them, against the true metric in the loss."""
+    shown = [line for line in lines if line.trial == lines[0].trial and line.comparator == "truth, l"]
+    methods = dict.fromkeys(line.method for line in shown)
+
+    def curve(method: str, measure: str) -> tuple[list[int], list[float]]:
+        own = [line for line in shown if line.method == method]
+        return [line.length for line in own], [getattr(line, measure) for line in own]
+
+    covered = [line.method for line in shown if not np.isnan(line.paper)]
+    bounds = {f"Theorem 2, {reading}": curve(covered[0], reading) for reading in ("paper", "corrected") if covered}
+    axes = plots.regret_by_length({method: curve(method, "regret") for method in methods}, bounds)
+    figure = axes.get_figure()
+    assert figure is not None
+    figure.savefig(path, dpi=110)  # type: ignore[union-attr]

@@ -1,0 +1,159 @@
+"""``ocelad study``: the paper's synthetic experiment at any size, its rates, and its report."""
+
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from .. import plots, studies
+from ..data import SCENARIO
+from ..studies import Results, Store, Study
+from ..studies.methods import DEFAULT, METHODS, slug
+from ..studies.tuning import FIRST_TRIAL, TUNED
+from . import options as o
+from .regret import regret
+
+
+@click.group()
+def study() -> None:
+    """Run the paper's experiments, choose their rates, and report on them."""
+
+
+study.add_command(regret)
+
+
+@study.command()
+@o.with_options(
+    o.trial_count("How many trials; more can be added later."),
+    o.first_trial(0),
+    click.option(
+        "--methods",
+        default=",".join(map(slug, DEFAULT)),
+        show_default=True,
+        callback=o.methods,
+        help=f"Who takes part, of {', '.join(map(slug, METHODS))}; NAME@STEP sets a rate.",
+    ),
+    click.option(
+        "--rates", default=None, type=click.Path(path_type=Path), help="Rates as 'ocelad study tune' wrote them."
+    ),
+    click.option(
+        "--segments",
+        default=",".join(f"{s.steps}:{s.clustering}:{s.drift:g}" for s in SCENARIO),
+        show_default=True,
+        callback=o.segments,
+        help="STEPS:CLUSTERING:DRIFT of each segment.",
+    ),
+    *o.SCENARIO,
+    *o.ENGINE,
+)
+def synthetic(trials: int, seed: int, rates: Path | None, methods: tuple[str, ...], **options: Any) -> None:
+    """Track the paper's drifting clusters with every method, over many trials.
+
+    Leaves table.csv, summary.csv, tracking.png and data.png in the folder. Finished trials are kept: after Ctrl-C,
+    a crash or a reboot the same command goes on, and ends with the same numbers to the last bit.
+    """
+    plots.pyplot()  # what would fail at the end had better fail at once
+    engine, out = o.engine(options), o.folder(options)
+    if rates is not None:
+        methods = studies.with_rates(methods, studies.read_rates(rates))
+    with Store(out / "trials.sqlite", Study(methods=methods, **options)) as store:
+        last = seed + trials - 1
+        _run(store, range(seed, last + 1), engine, "trials")
+        stored = tqdm(store.outcomes(seed, last), "table", total=trials, delay=2, unit=" trials")
+        studies.write_table(out / "table.csv", store.study, stored)
+        results = Results.of(store.study, store.outcomes(seed, last))
+    studies.write_summary(out / "summary.csv", studies.summarise(results))
+    plots.experiment(results).savefig(out / "tracking.png", dpi=120)
+    data, _ = results.study.world(seed)
+    plots.clusterings(data, len(results.study.shares)).savefig(out / "data.png", dpi=120)
+    click.echo(_lines(results))
+    click.echo(f"in {out}: table.csv, summary.csv, tracking.png, data.png; see also: ocelad study report {out}")
+
+
+@study.command()
+@o.with_options(
+    o.trial_count("Trials per candidate."),
+    o.first_trial(FIRST_TRIAL),
+    click.option(
+        "--methods",
+        default=",".join(map(slug, TUNED)),
+        show_default=True,
+        callback=o.methods,
+        help=f"Whose rates to choose, of {', '.join(map(slug, studies.TUNINGS))}.",
+    ),
+    *o.SCENARIO,
+    *o.ENGINE,
+)
+def tune(trials: int, seed: int, methods: tuple[str, ...], **options: Any) -> None:
+    """Choose rates by cross-validation, as the paper does, on streams of their own.
+
+    RICE's and SAOL's step and COMID's low rate where nothing drifts, COMID's high rate under moderate drift.
+    Leaves rates.json in the folder, for --rates of 'ocelad study synthetic'. What has been run is kept.
+    """
+    engine, out, choices = o.engine(options), o.folder(options), []
+    for method in methods:
+        if method not in studies.TUNINGS:
+            raise click.BadParameter(
+                f"{slug(method)} has no rates to try: choose of {', '.join(map(slug, studies.TUNINGS))}"
+            )
+    for method in methods:
+        candidates = studies.TUNINGS[method].study(Study(methods=(method,), **options), method)
+        with Store(out / f"tune-{slug(method)}.sqlite", candidates) as store:
+            _run(store, range(seed, seed + trials), engine, slug(method))
+            choice = studies.choose(Results.of(candidates, store.outcomes(seed, seed + trials - 1)))
+        choices.append(choice)
+        tried = ", ".join(f"{step:g}: {error:.4f}" for step, error, _ in choice.errors)
+        edge = " (the edge of the grid)" if choice.at_the_edge else ""
+        click.echo(f"{method}: step {choice.step:g}{edge} at drift {choice.drift:g}; 5-NN errors {tried}")
+    studies.write_rates(out / "rates.json", choices)
+    click.echo(f"rates: {out / 'rates.json'}")
+
+
+@study.command()
+@o.with_options(click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path)))
+def report(folder: Path) -> None:
+    """Write FOLDER/report.html: figures, tables, and which of the paper's claims hold, in one file.
+
+    It shows the trials that are finished; the study may still be running.
+    """
+    plots.pyplot()
+    with Store(folder / "trials.sqlite") as store:
+        results, made_with = Results.of(store.study, store.outcomes()), store.made_with
+    rates = folder / "rates.json"
+    chosen = studies.read_rates(rates) if rates.exists() else None
+    (folder / "report.html").write_text(plots.page(results, made_with, chosen), encoding="utf-8")
+    click.echo(f"report: {folder / 'report.html'}")
+
+
+def _run(store: Store, trials: range, engine: Any, name: str) -> None:
+    """Run what is missing, and say how it goes and how long it will take."""
+    there = len(store.finished() & set(trials))
+    if there == len(trials):
+        return
+    with tqdm(total=len(trials), initial=there, desc=name, unit=" trials", smoothing=0.02) as bar:
+        try:
+            for _ in studies.run_study(store.study, trials, store, engine):
+                bar.update()
+        except (KeyboardInterrupt, BrokenExecutor) as stop:
+            bar.close()
+            there = len(store.finished() & set(trials))
+            why = "Stopped" if isinstance(stop, KeyboardInterrupt) else "A process was killed"
+            click.echo(f"\n{why}: {there} of {len(trials)} trials are stored; the same command goes on.", err=True)
+            raise SystemExit(130 if isinstance(stop, KeyboardInterrupt) else 1) from None
+
+
+def _lines(results: Results) -> str:
+    """Each method over the whole stream."""
+    lines = [line for line in studies.summarise(results) if line.segment == "all"]
+    wide = max(len(line.method) for line in lines)
+    rows = [f"{'':{wide}}  5-NN error      +-  P(NMI>.8)     +-"]
+    rows += [
+        f"{line.method:{wide}}  {line.knn_error:10.4f}  {line.knn_error_se:.4f}"
+        f"  {line.p_nmi:9.3f}  {line.p_nmi_se:.3f}"
+        for line in lines
+    ]
+    return "\n".join(rows)

@@ -1,0 +1,190 @@
+"""``ocelad track``: a table of comparisons, or of labelled rows, as a stream to be tracked."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from .. import MetricTracker, NuclearNorm
+from ..data.tables import Columns, Form, Labelled, Rows, matching, read_rows
+from ..data.tables.reading import Format
+from ..metric.partners import Strategy
+from ..track import Run, Settings
+from ..track.run import PREDICTIONS, Stopped
+from .common import FORMAT, ITEMS, form_for, plain_errors
+from .stopping import Stopping
+
+
+@click.command()
+@click.argument("table")
+@click.option("--out", default="track", show_default=True, metavar="DIR", help="Folder for all that is written.")
+@click.option("--resume", is_flag=True, help="Go on where the run in --out stopped, or begin if there is none.")
+@click.option("--new-input", is_flag=True, help="With --resume: the input goes on, and does not begin again.")
+@click.option("--overwrite", is_flag=True, help="Begin anew even if there is a run in --out.")
+@click.option("--skip-bad", is_flag=True, help="Write bad rows to rejected.csv instead of stopping at the first.")
+@click.option("--label", metavar="COLUMN", help="Rows are labelled points: compare each with earlier ones.")
+@click.option("--within", multiple=True, metavar="COLUMN", help="Compare rows only if these cells are the same.")
+@click.option(
+    "--features", multiple=True, metavar="PATTERN", help="Feature columns, such as 'f*'. [default: the rest]"
+)
+@click.option(
+    "--pairs", default="balanced", show_default=True, type=click.Choice(get_args(Strategy)),
+    help="With which of the last rows a labelled row is compared.",
+)  # fmt: skip
+@click.option(
+    "--memory", default=128, show_default=True, type=click.IntRange(1), help="How many are the last rows."
+)
+@click.option(
+    "--per-row", default=2, show_default=True, type=click.IntRange(1), help="Comparisons of a labelled row."
+)
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Of the draw of rows."
+)
+@ITEMS
+@FORMAT
+@click.option(
+    "--every", default=100, show_default=True, type=click.IntRange(1), help="Comparisons per time line row."
+)
+@click.option(
+    "--checkpoint", default=10_000, show_default=True, type=click.IntRange(1),
+    help="Comparisons between two checkpoints (there is one every minute, too).",
+)  # fmt: skip
+@click.option("--no-predictions", is_flag=True, help="Do not write predictions.csv.")
+@click.option("--echo", is_flag=True, help="Print predictions to standard output as they come.")
+@click.option("--paper", is_flag=True, help="The paper's setting instead of the recommended one.")
+@click.option("--step", type=click.FloatRange(0, min_open=True), help="COMID's step. [default: 8, with --paper 1]")
+@click.option(
+    "--strength", type=click.FloatRange(0), help="Of the regularizer. [default: 0.02, with --paper 0.01]"
+)
+@click.option("--base", type=click.IntRange(1), help="Shortest memory. [default: 8, with --paper 1]")
+@click.option(
+    "--step-cap/--no-step-cap", default=None,
+    help="No step longer than it takes to mend the comparison at hand. [default: yes, with --paper no]",
+)  # fmt: skip
+@click.option("--max-rank", type=click.IntRange(1), help="Directions that a learner may keep. [default: all]")
+def track(
+    table: str, out: str, resume: bool, new_input: bool, overwrite: bool, skip_bad: bool,
+    label: str | None, within: tuple[str, ...], features: tuple[str, ...], pairs: Strategy, memory: int,
+    per_row: int, seed: int, items: str | None, format: Format | None, every: int, checkpoint: int,
+    no_predictions: bool, echo: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Track the metric behind a table, or behind standard input if TABLE is -.
+
+    The table is CSV, JSON lines or Parquet. It has comparisons, with columns x_*, z_* and y (1 similar, -1
+    different), or id_a, id_b and y with --items; or labelled points with --label, which become comparisons. Each
+    comparison is predicted, and then learned.
+
+    \b
+    ocelad track comparisons.csv --out run
+    ocelad track readings.csv.gz --label gas --within batch --pairs random
+    producer | ocelad track - --format jsonl --echo | consumer
+    ocelad track comparisons.csv --out run --resume
+
+    In --out are predictions.csv, timeline.csv and tracker.ocelad, for ocelad embed, score, plot and info.
+    Ctrl-C and SIGTERM lose nothing, and --resume goes on bit for bit, also after a crash.
+    """
+    if new_input and not resume:
+        raise click.UsageError("--new-input is for --resume.")
+    drawn = {"strategy": pairs, "memory": memory, "count": per_row, "seed": seed}
+    with plain_errors(), threadpool_limits(1), Stopping() as stop, ExitStack() as stack:
+        try:
+            with stop.waiting():
+                rows = stack.enter_context(closing(read_rows(table, format)))
+                form, how = _form(rows, label, within, features, items, drawn)
+                run = Run(
+                    rows, form, _tracker(**options), Path(out), Settings(options, how, every, not no_predictions),
+                    safe=checkpoint, skip_bad=skip_bad, waiting=stop.waiting,
+                )  # fmt: skip
+                if resume:
+                    click.echo("Looking for where the run stopped ...", err=True)
+                if not (resume and run.resume(again=not new_input)):
+                    run.begin(overwrite)
+            _show(run, echo)
+        except Stopped:
+            click.echo(f"Stopped; ocelad track {table} --out {out} --resume goes on.", err=True)
+        else:
+            click.echo(_summary(run), err=echo)
+    if stop.signal:
+        sys.exit(128 + stop.signal)
+
+
+def _form(
+    rows: Rows, label: str | None, within: tuple[str, ...], features: tuple[str, ...], items: str | None,
+    drawn: dict[str, Any],
+) -> tuple[Form, dict[str, Any]]:  # fmt: skip
+    """How rows become comparisons, and the same in words."""
+    if label is None:
+        if within or (features and not items):
+            raise click.UsageError("--within and --features are for labelled rows: say --label COLUMN.")
+        pairs, digest = form_for(rows, items, features)
+        return pairs, {"features": list(pairs.features), "items": digest}
+    for name in (label, *within):
+        if name not in rows.header:
+            raise ValueError(f"{rows.name}: there is no column {name}: there are {', '.join(rows.header)}")
+    found = matching(rows.header, features or ["*"])
+    names = [name for name in found if name not in (label, *within)]
+    points, own, same = (Columns.of(rows.header, part) for part in (names, [label], within))
+    how = {"features": names, "label": label, "within": list(within), **drawn}
+    return Labelled(points, own, same, **drawn), how
+
+
+def _tracker(
+    paper: bool,
+    step: float | None,
+    strength: float | None,
+    base: int | None,
+    step_cap: bool | None,
+    max_rank: int | None,
+) -> MetricTracker:
+    # Tables have features of all kinds: where differences vary much in length, longer steps overshoot.
+    tracker = MetricTracker.paper() if paper else MetricTracker(step_cap=True)
+    given = {
+        "step_cap": step_cap,
+        "step": step,
+        "regularizer": None if strength is None else NuclearNorm(strength),
+        "base": base,
+        "max_rank": max_rank,
+    }
+    tracker.set_params(**{name: value for name, value in given.items() if value is not None})
+    return tracker
+
+
+def _show(run: Run, echo: bool) -> None:
+    """Run, and say how it goes."""
+    shown = 0.0
+    if echo:
+        click.echo(PREDICTIONS)
+    with tqdm(unit=" comparisons", initial=run.t, mininterval=0.5, desc=run.rows.name) as bar:
+        for count in run:
+            if time.monotonic() - shown > 0.5:  # the AUC is a sum over thousands of bins
+                bar.set_postfix_str(_measures(run), refresh=False)
+                shown = time.monotonic()
+            bar.update(count)
+            if echo:
+                click.echo("\n".join(run.echo))
+        bar.set_postfix_str(_measures(run))
+
+
+def _measures(run: Run) -> str:
+    alarm = f", {run.events[-1].kind} at {run.events[-1].t}" if run.events else ""
+    return f"accuracy {run.running.accuracy:.3f}, AUC {run.running.auc:.3f}{alarm}"
+
+
+def _summary(run: Run) -> str:
+    running = run.running
+    lines = [f"{run.t} comparisons from {run.points} rows, {run.rejected} rejected"]
+    if run.t:
+        lines.append(
+            f"accuracy {running.accuracy:.4f}, AUC {running.auc:.4f} (to within {running.auc_error:.0e}), "
+            f"mean loss {running.loss / running.count:.4f}, each before it was learned"
+        )
+    files = [f"{run.folder / name}.csv" for name in ("predictions", "timeline", "rejected")]
+    lines += [name for name in (*files, str(run.folder / "tracker.ocelad")) if Path(name).exists()]
+    return "\n".join(lines)

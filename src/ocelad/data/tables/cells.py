@@ -1,0 +1,80 @@
+"""Cells as numbers, signs and words, or a `BadRow` that says which one is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from .rows import BadRow, Row
+
+LARGEST = 1e30
+"""A number in a table is at most so large: beyond that it is a mistake, and its squares would overflow."""
+
+_SIGNS = {"1": 1, "+1": 1, "1.0": 1, "true": 1, "-1": -1, "-1.0": -1, "0": -1, "0.0": -1, "false": -1}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Some of the columns of a table, by name, and where they are."""
+
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, header: Sequence[str], names: Sequence[str]) -> Columns:
+        return cls(tuple(names), tuple(header.index(name) for name in names))
+
+    def numbers(self, row: Row) -> list[float]:
+        cells = [row.cells[place] for place in self.places]
+        try:
+            values = list(map(float, cells))
+            if -LARGEST < sum(map(abs, values)) < LARGEST:
+                return values
+        except (TypeError, ValueError):
+            pass
+        for name, cell in zip(self.names, cells, strict=True):
+            if not _is_number(cell):
+                raise BadRow(row, f"it must be a finite number, got {_shown(cell)}", name)
+        return values
+
+    def words(self, row: Row) -> list[str]:
+        cells = [row.cells[place] for place in self.places]
+        for name, cell in zip(self.names, cells, strict=True):
+            if cell is None or not str(cell).strip():
+                raise BadRow(row, "it must not be empty", name)
+        return [str(cell).strip() for cell in cells]
+
+    def sign(self, row: Row) -> int:
+        cell = row.cells[self.places[0]]
+        y = _SIGNS.get(str(cell).strip().lower())
+        if y is None:
+            expected = "1 (similar) or -1 (different; 0 will do)"
+            raise BadRow(row, f"it must be {expected}, got {_shown(cell)}", self.names[0])
+        return y
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        return math.isfinite(float(cell)) and abs(float(cell)) < LARGEST
+    except (TypeError, ValueError):
+        return False
+
+
+def _shown(cell: Any) -> str:
+    text = "nothing" if cell is None or cell == "" else repr(cell)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def matching(header: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """The columns whose names match one of the patterns, in the table's order.
+
+    >>> matching(["id", "f0", "f1"], ["f*"])
+    ['f0', 'f1']
+    """
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in header):
+            raise ValueError(f"no column matches {pattern!r}: there are {', '.join(header)}")
+    return [name for name in header if any(fnmatchcase(name, pattern) for pattern in patterns)]

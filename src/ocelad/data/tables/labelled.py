@@ -1,0 +1,73 @@
+"""Labelled rows as comparisons: each with some of the rows before it, similar iff their labels are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...metric.partners import Strategy, check, partners
+from .cells import Columns
+from .forms import Block
+from .rows import Row
+
+Parsed = tuple[int, list[float], str, str]
+"""A row's line, point, label, and the group within which it is compared."""
+
+
+class Labelled:
+    """Labelled points, each compared with earlier ones.
+
+    Parameters
+    ----------
+    points, label, within
+        The columns; rows are compared only if they have the same words in the columns ``within``.
+    strategy, memory, count, seed
+        With which of the last ``memory`` rows, with how many, and the seed of the draw, as for
+        `SupervisedMetricTracker`.
+    """
+
+    def __init__(
+        self,
+        points: Columns,
+        label: Columns,
+        within: Columns,
+        strategy: Strategy = "balanced",
+        memory: int = 128,
+        count: int = 2,
+        seed: int = 0,
+    ) -> None:
+        self.features, self.points, self.label, self.within = points.names, points, label, within
+        self.strategy, self.memory, self.count = check(strategy), memory, count
+        self._random, self._number = np.random.RandomState(seed), 0
+        self._recent: list[Parsed] = []
+
+    def parse(self, row: Row) -> Parsed:
+        return row.line, self.points.numbers(row), self.label.words(row)[0], "\x1f".join(self.within.words(row))
+
+    def block(self, parsed: Sequence[Parsed]) -> Block:
+        seen, both = len(self._recent), [*self._recent, *parsed]
+        lines, numbers, *words = zip(*both, strict=True)
+        labels, groups = (np.unique(word, return_inverse=True)[1] for word in words)
+        new, old = partners(
+            labels, seen, self.strategy, self.memory, self.count, self._random, self._number, groups
+        )
+        self._recent, self._number = both[-self.memory :], self._number + len(parsed)
+        points = np.array(numbers)
+        return Block(
+            np.stack([points[new], points[old]], axis=1),
+            np.where(labels[new] == labels[old], 1, -1),
+            [lines[k] for k in new],
+            [lines[k] for k in old],
+        )
+
+    def state(self) -> Any:
+        random = self._random.get_state(legacy=False)
+        random["state"] = {**random["state"], "key": random["state"]["key"].tolist()}
+        return {"random": random, "number": self._number, "recent": self._recent}
+
+    def restore(self, state: Any) -> None:
+        self._random.set_state(state["random"])
+        self._number = state["number"]
+        self._recent = [(line, numbers, label, group) for line, numbers, label, group in state["recent"]]

@@ -1,0 +1,106 @@
+"""What a table is here: rows that come in pieces, and a record of how much of it has been used.
+
+A piece is what one read gives. A pipe that pauses is never waited for while rows are at hand; one that does not
+comes in large pieces. How far a table has been used is a number of lines and the SHA-256 of them, so that going on
+later can check that it is the same table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Cells, as text or as numbers, or the problem that there is with them.
+
+    ``raw`` is all the input that is used up with this row, of so many ``lines``.
+    """
+
+    line: int
+    cells: list[Any]
+    raw: bytes
+    lines: int = 1
+    problem: str = ""
+
+    def checked(self) -> Row:
+        if self.problem:
+            raise BadRow(self, self.problem)
+        return self
+
+
+class BadRow(ValueError):
+    """A row that cannot be used: which line, which column, and what is wrong."""
+
+    def __init__(self, row: Row, problem: str, column: str = "") -> None:
+        self.row, self.problem, self.column = row, problem, column
+        super().__init__(f"line {row.line}{column and f', column {column}'}: {problem}")
+
+
+class Used:
+    """How much of a table has been used."""
+
+    def __init__(self) -> None:
+        self.lines, self._hash = 0, hashlib.sha256()
+
+    def add(self, raw: bytes, lines: int = 1) -> None:
+        self._hash.update(raw)
+        self.lines += lines
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def check(self, name: str, lines: int, digest: str) -> None:
+        """Whether it is what another reader had used."""
+        if self.lines < lines:
+            raise ValueError(f"{name}: another input: it has {self.lines} lines, and {lines} were used before")
+        if self.digest != digest:
+            raise ValueError(f"{name}: another input: its first {lines} lines are not those that were used before")
+
+
+class Rows(Protocol):
+    """A table that is read once: ``skip``, if at all, and then ``pieces``. Whoever has used rows says so to
+    ``used``."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def header(self) -> list[str]: ...
+
+    @property
+    def used(self) -> Used: ...
+
+    def skip(self, lines: int, digest: str, /) -> None:
+        """Go to where an earlier reader stopped, if that one read the same."""
+
+    def pieces(self) -> Iterator[list[Row]]: ...
+
+    def close(self) -> None: ...
+
+
+def flat(record: dict[str, Any]) -> dict[str, Any]:
+    """Lists as columns of their own.
+
+    >>> flat({"x": [1.0, 2.0], "y": 1})
+    {'x_0': 1.0, 'x_1': 2.0, 'y': 1}
+    """
+    cells: dict[str, Any] = {}
+    for name, value in record.items():
+        cells |= (
+            {f"{name}_{k}": each for k, each in enumerate(value)} if isinstance(value, list) else {name: value}
+        )
+    return cells
+
+
+def in_order(record: dict[str, Any], header: list[str]) -> list[Any]:
+    """The cells of a record, if it has the columns of the header."""
+    cells = flat(record)
+    if cells.keys() != set(header):
+        odd = min(cells.keys() ^ set(header))
+        raise ValueError(f"column {odd} is {'not in the first row' if odd in cells else 'missing'}")
+    return [cells[name] for name in header]

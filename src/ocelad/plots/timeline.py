@@ -1,0 +1,50 @@
+"""The figure of a run: how often it was wrong, which memory was in charge, and the threshold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..track import TimeLine
+from .style import COLOURS, legend_beside, mark_events, pyplot, stack_weights
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def timeline(line: TimeLine) -> Figure:
+    """Errors, time-scales and threshold over time; lines mark alarms, solid for a jump, dotted for a drift.
+
+    Parameters
+    ----------
+    line
+        What `ocelad.track.read_timeline` reads.
+    """
+    figure, (top, middle, low) = pyplot().subplots(
+        3, 1, figsize=(8, 6.5), sharex=True, layout="constrained", height_ratios=(3, 3, 2)
+    )
+    smooth = _smoothed(line.error)
+    top.plot(line.t, line.error, color="0.8", lw=0.8, label="each row")
+    top.plot(line.t, smooth, color=COLOURS[0], lw=1.8, label="smoothed")
+    top.plot(line.t, 1.0 - line.accuracy, color=COLOURS[1], lw=1.4, ls="--", label="all so far")
+    top.set(title="How often the tracker was wrong, before it learned", ylabel="share wrong", ylim=(0, None))
+    legend_beside(top, None)
+    stack_weights(middle, line.t, line.weights, line.lengths)
+    middle.set(title="Which memory is in charge")
+    low.plot(line.t, line.threshold, color=COLOURS[0], lw=1.6)
+    low.set(title="Threshold on squared distances", ylabel="threshold", xlabel="comparisons seen")
+    for number, axes in enumerate((top, middle, low)):
+        mark_events(axes, line.events, named=number == 0)
+    if len(line.t) > 1:
+        low.set_xlim(line.t[0], line.t[-1])
+    return figure
+
+
+def _smoothed(values: np.ndarray) -> np.ndarray:
+    """A running mean over about a fiftieth of the whole."""
+    width = max(1, len(values) // 50)
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(0, ends - width)
+    return (total[ends] - total[starts]) / (ends - starts)

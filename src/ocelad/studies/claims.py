@@ -1,0 +1,155 @@
+"""What the paper says of its experiment, held against a study: each claim, under each reading of the algorithm.
+
+Differences are taken within trials, which all methods share, and count from two standard errors on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..learner import Array
+from .methods import READINGS, plain
+from .tables import Results, mean
+
+ADAPTED, FAILED, ZERO = 0.9, 0.2, 0.01  # P(NMI > 0.8) from which on, and up to which, one may speak of it
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim holds for a method, with the figures; None if the trials do not tell."""
+
+    claim: str
+    method: str
+    holds: bool | None
+    evidence: str
+
+
+def verdicts(results: Results) -> list[Verdict]:
+    """All claims on methods that took part."""
+    return [
+        verdict for claim in (_adapts, _is_best, _recovers_faster, _fails, _drops) for verdict in claim(results)
+    ]
+
+
+def _named(results: Results, *words: str) -> list[int]:
+    names = [plain(name).lower() for name in results.study.methods]
+    return [k for k, name in enumerate(names) if any(word.lower() in name for word in words)]
+
+
+def _readings(results: Results) -> list[int]:
+    return [k for k, name in enumerate(results.study.methods) if plain(name) in READINGS]
+
+
+def _others(results: Results) -> list[int]:
+    apart = {*_readings(results), *_named(results, "oracle")}
+    return [k for k in range(len(results.study.methods)) if k not in apart]
+
+
+def _in(results: Results, segment: int, late: bool = False) -> list[int]:
+    """The evaluations of a segment, or of its second half."""
+    where = [k for k, s in enumerate(results.study.evaluated_segments) if s == segment]
+    return where[len(where) // 2 :] if late else where
+
+
+def _adapts(results: Results) -> Iterator[Verdict]:
+    for k in (*_readings(results), *_others(results)):
+        chance = [
+            results.good[:, k, _in(results, s, late=True)].mean() for s in range(len(results.study.segments))
+        ]
+        claim = "RICE-OCELAD adapts to every kind of change"
+        if k in _others(results):
+            claim = "Others do not adapt to every kind of change"
+        adapted = bool(min(chance) >= ADAPTED)
+        yield Verdict(
+            claim,
+            results.study.methods[k],
+            adapted == (k in _readings(results)),
+            f"P(NMI > 0.8) in the second half of each segment: {', '.join(f'{p:.2f}' for p in chance)}; "
+            f"adapted means {ADAPTED} or more in all",
+        )
+
+
+def _is_best(results: Results) -> Iterator[Verdict]:
+    total = results.error.mean(axis=2)
+    for k in _readings(results) if _others(results) else ():
+        rival = min(_others(results), key=lambda other: total[:, other].mean())
+        yield _less(
+            "RICE-OCELAD has a lower error than every other method",
+            results,
+            k,
+            rival,
+            total[:, rival] - total[:, k],
+            "over the whole stream",
+        )
+
+
+def _recovers_faster(results: Results) -> Iterator[Verdict]:
+    for rival in _named(results, "COMID, high"):
+        for jump in results.study.jumps:
+            error = results.error[:, :, _in(results, jump)].mean(axis=2)
+            for k in _readings(results):
+                yield _less(
+                    f"High-rate COMID recovers more slowly from the change before segment {jump}",
+                    results,
+                    k,
+                    rival,
+                    error[:, rival] - error[:, k],
+                    f"in segment {jump}",
+                )
+
+
+def _less(
+    claim: str,
+    results: Results,
+    method: int,
+    rival: int,
+    lead: Array,
+    where: str,
+) -> Verdict:
+    names = results.study.methods
+    by, error = mean(lead)
+    holds = None if not abs(by) > 2 * error else by > 0
+    side = "lower" if by >= 0 else "higher"
+    words = f"its mean error is {side} by {abs(by):.4f} ± {error:.4f} than that of {names[rival]} {where}"
+    return Verdict(claim, names[method], holds, words)
+
+
+def _fails(results: Results) -> Iterator[Verdict]:
+    jumps = [k for jump in results.study.jumps for k in _in(results, jump)]
+    for k in _named(results, "SAOL"):
+        p, error = mean(results.good[:, k].mean(axis=1))
+        yield Verdict(
+            "SAOL fails completely: P(NMI > 0.8) is zero throughout",
+            results.study.methods[k],
+            p <= ZERO,
+            f"P(NMI > 0.8) = {p:.3f} ± {error:.3f} over the whole stream",
+        )
+    for words, claim in (
+        (("ITML",), "Online ITML fails, being biased against low rank"),
+        (("COMID, low",), "Low-rate COMID cannot adapt to a change"),
+        (("LMNN",), "The batch method cannot adapt to a change"),
+    ):
+        for k in _named(results, *words) if jumps else ():
+            p, error = mean(results.good[:, k][:, jumps].mean(axis=1))
+            yield Verdict(
+                claim,
+                results.study.methods[k],
+                p <= FAILED,
+                f"P(NMI > 0.8) = {p:.3f} ± {error:.3f} in segments after a change; failing is at most {FAILED}",
+            )
+
+
+def _drops(results: Results) -> Iterator[Verdict]:
+    for jump in results.study.jumps:
+        before, after = _in(results, jump - 1)[-2:], _in(results, jump)[:2]
+        loss = results.error[:, :, after].mean(axis=2) - results.error[:, :, before].mean(axis=2)
+        learning = set(_others(results)) - set(_named(results, "Euclid"))
+        for k in (*_readings(results), *sorted(learning)):
+            by, error = mean(loss[:, k])
+            yield Verdict(
+                f"A change causes a sudden loss of performance, before segment {jump}",
+                results.study.methods[k],
+                None if not abs(by) > 2 * error else by > 0,
+                f"the error changes by {by:+.3f} ± {error:.3f} from the two evaluations before to the two after",
+            )

@@ -1,0 +1,81 @@
+"""Where trials run: in processes of this machine, or on a Dask cluster. Results come back as they are finished."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from threading import Thread
+from time import sleep
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed, parallel_config
+
+from .options import Study
+from .outcome import Outcome, run_trial
+from .store import Store
+
+T = TypeVar("T")
+Engine = Callable[[Callable[..., T], Iterable[tuple[Any, ...]]], Iterator[T]]
+
+
+def loky(jobs: int) -> Engine[Any]:
+    """So many processes, one BLAS thread each; with one job, this process."""
+
+    def run(function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
+        with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+            yield from Parallel(return_as="generator_unordered", batch_size=1)(
+                delayed(_with_parent)(os.getpid(), function, call) for call in calls
+            )
+
+    return run
+
+
+def _with_parent(parent: int, function: Callable[..., T], call: tuple[Any, ...]) -> T:
+    if os.getpid() != parent:
+        _end_with(parent)
+    return function(*call)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, which tells nobody if killed; work is waited for for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(1.0)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def dask(jobs: int, address: str | None = None) -> Engine[Any]:
+    """The Dask cluster whose scheduler is at an address, or one of so many processes on this machine."""
+    try:
+        from distributed import Client, as_completed
+    except ImportError as error:
+        raise ImportError('the dask engine needs distributed: pip install "ocelad[dask]"') from error
+
+    def run(function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
+        here = {"n_workers": jobs, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+        with Client(address) if address is not None else Client(**here) as client:
+            futures = [client.submit(function, *call, pure=False) for call in calls]
+            try:
+                for future in as_completed(futures):
+                    yield future.result()
+                    future.release()
+            finally:
+                client.cancel(futures)
+
+    return run
+
+
+ENGINES: Mapping[str, Callable[..., Engine[Any]]] = {"loky": loky, "dask": dask}
+
+
+def run_study(study: Study, trials: Iterable[int], store: Store, engine: Engine[Outcome]) -> Iterator[Outcome]:
+    """Run those trials that are not stored yet; each is stored before it is handed out, in whatever order."""
+    done = store.finished()
+    for outcome in engine(run_trial, [(study, trial) for trial in trials if trial not in done]):
+        store.add(outcome)
+        yield outcome

@@ -1,0 +1,132 @@
+"""Who takes part in a study, by name. A factory needs no argument; if it takes ``step``, its rate can be chosen.
+
+Names are spelled out in tables; on the command line ``slug`` spells them, and ``name@step`` chooses a rate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from ..baselines import STREAMING, Euclid, online_itml, saol
+from ..baselines.streaming import Tracker
+from ..learner import Array
+from ..metric import MetricTracker, NuclearNorm
+from ..weights import OceladWeights
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What only an oracle knows: the points before the rotation, and where in it the clusters show."""
+
+    points: Array
+    subspace: slice
+
+
+@runtime_checkable
+class Placing(Protocol):
+    """A method may place the points by itself, knowing the truth, and is judged in all dimensions it returns."""
+
+    def place(self, truth: Truth) -> Array: ...
+
+
+class StudiedEuclid(Euclid):
+    """It has no first three dimensions, and is judged in all of them; a rotation changes no distance."""
+
+    def place(self, truth: Truth) -> Array:
+        return truth.points
+
+
+class Oracle(Euclid):
+    """It sees the subspace of the clustering in force, and nothing else."""
+
+    def place(self, truth: Truth) -> Array:
+        return truth.points[:, truth.subspace]
+
+
+def _comid(step: float) -> MetricTracker:
+    """`baselines.comid` at the speed of a stack: a level that outlasts any study, whose step comes to ``step``."""
+    return MetricTracker(
+        regularizer=NuclearNorm(0.01), step=step * 2**10, base=2**20, threshold_step=1.0, scale=None
+    )
+
+
+def _paper(step: float = 8.0, **reading: Any) -> MetricTracker:
+    return MetricTracker.paper(step, strength=0.01).set_params(**reading)
+
+
+_OWN = ("COMID, high rate", "COMID, low rate", "SAOL", "online ITML", "Euclid")
+
+METHODS: Mapping[str, Callable[..., Tracker]] = {
+    "ocelad": lambda step=8.0: MetricTracker(step=step),
+    "paper's setting": _paper,
+    "COMID, high rate": lambda step=1.0: _comid(step),
+    "COMID, low rate": lambda step=0.25: _comid(step),
+    "SAOL": lambda step=8.0: saol(step),
+    "online ITML": lambda step=1.0: online_itml(step),
+    "Euclid": StudiedEuclid,
+    "oracle": Oracle,
+    # The others, and readings of the paper, take part only if asked for.
+    **{name: STREAMING[name] for name in STREAMING if name not in _OWN},
+    "paper, losses after": lambda step=8.0: _paper(step, order="after"),
+    "paper, regret of the mixture": lambda step=8.0: _paper(step, weights=OceladWeights("mixture")),
+    "paper, level 0 continues": lambda step=8.0: _paper(step, start="continue"),
+    "paper, weights kept": lambda step=8.0: _paper(step, weights=OceladWeights(reset=False)),
+    "paper, base 8": lambda step=8.0: _paper(step, base=8),
+}
+
+DEFAULT = (
+    *("ocelad", "paper's setting", "COMID, high rate", "COMID, low rate"),
+    *("SAOL", "online ITML", "Euclid", "oracle"),
+)
+
+READINGS = ("ocelad", "paper's setting", *(name for name in METHODS if name.startswith("paper, ")))
+"""All that are RICE-OCELAD in one reading or another."""
+
+
+def slug(name: str) -> str:
+    """How to spell a name on the command line.
+
+    >>> slug("COMID, high rate@0.5"), slug("paper's setting")
+    ('comid-high-rate@0.5', 'papers-setting')
+    """
+    return re.sub(r"[^a-z0-9@.]+", "-", name.lower().replace("'", "")).strip("-")
+
+
+def named(words: Iterable[str]) -> tuple[str, ...]:
+    """The methods that these words spell, with their rates.
+
+    >>> named(["ocelad", "comid-low-rate@0.1"])
+    ('ocelad', 'COMID, low rate@0.1')
+    """
+    known, found = {slug(name): name for name in METHODS}, []
+    for word in words:
+        short, at, step = slug(word).partition("@")
+        if short not in known:
+            raise ValueError(f"methods must be among {', '.join(known)}, got {word!r}")
+        found.append(known[short] + at + step)
+    return tuple(found)
+
+
+def make(name: str) -> Tracker:
+    """A fresh tracker of a method, at its own rate or at the one after the @.
+
+    >>> make("ocelad@2").step
+    2.0
+    """
+    plain, at, step = name.partition("@")
+    if plain not in METHODS:
+        raise ValueError(f"there is no method {plain!r}: methods are {', '.join(METHODS)}")
+    if not at:
+        return METHODS[plain]()
+    try:
+        return METHODS[plain](step=float(step))
+    except (TypeError, ValueError):
+        raise ValueError(f"{plain} takes no rate such as {step!r}") from None
+
+
+def plain(name: str) -> str:
+    """A method's name without its rate."""
+    return name.partition("@")[0]

@@ -1,0 +1,67 @@
+"""A tracker and the progress of its run, on disk together: at any moment both are there, and belong together.
+
+tracker.ocelad.next -> progress.json, which has its SHA-256 (from here on the new state counts) -> tracker.ocelad.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..metric import MetricTracker
+from ..state import load, save
+
+TRACKER, NEXT, PROGRESS = "tracker.ocelad", "tracker.ocelad.next", "progress.json"
+FORMAT, VERSION = "ocelad track", 1
+
+
+def commit(folder: Path, tracker: MetricTracker | None, progress: dict[str, Any]) -> None:
+    """Write both; whatever happens meanwhile, either the old state or the new one is there."""
+    digest = None
+    if tracker is not None:
+        save(tracker, folder / NEXT)
+        digest = _sha256(folder / NEXT)
+    words = {"format": FORMAT, "version": VERSION, "tracker": digest, **progress}
+    beside = folder / f".{PROGRESS}.tmp"
+    with beside.open("w", encoding="ascii") as file:
+        json.dump(words, file, sort_keys=True)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, folder / PROGRESS)
+    if tracker is not None:
+        os.replace(folder / NEXT, folder / TRACKER)
+
+
+def recover(folder: Path) -> tuple[MetricTracker | None, dict[str, Any]] | None:
+    """What was committed last; None if nothing was."""
+    for litter in (*folder.glob(".ocelad-*.tmp"), folder / f".{PROGRESS}.tmp"):
+        with suppress(OSError):
+            litter.unlink()
+    path = folder / PROGRESS
+    if not path.exists():
+        return None
+    try:
+        progress = json.loads(path.read_text(encoding="ascii"))
+    except ValueError:
+        progress = None
+    if not isinstance(progress, dict) or (progress.get("format"), progress.get("version")) != (FORMAT, VERSION):
+        raise ValueError(f"{path}: it is not the progress of a run that this version of ocelad can go on with")
+    digest = progress["tracker"]
+    if digest is None:
+        return None, progress
+    if _sha256(folder / NEXT) == digest:
+        os.replace(folder / NEXT, folder / TRACKER)
+    if _sha256(folder / TRACKER) != digest:
+        raise ValueError(f"{folder / TRACKER}: it is not the tracker that {path} goes with")
+    tracker = load(folder / TRACKER)
+    assert isinstance(tracker, MetricTracker)
+    return tracker, progress
+
+
+def _sha256(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None

@@ -1,0 +1,120 @@
+"""The time line of a run: a row every so many comparisons, with losses, weights, threshold and alarms."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..alarms import ChangeAlarm, Event
+from ..evaluate.progressive import Foreseen
+from ..history import time_scale
+from ..learner import Array
+from ..metric import MetricTracker
+from ..metric.levels import LEVEL
+
+COLUMNS = ("t", "loss", "error", "accuracy", "auc", "time_scale", "threshold", "lengths", "weights", "alarms")
+
+
+class Row:
+    """The row under way: sums since the row before, and alarms."""
+
+    def __init__(self) -> None:
+        self.alarm = ChangeAlarm()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.count, self.wrong, self.loss = 0, 0, 0.0
+        self.events: list[Event] = []
+
+    def add(self, seen: Foreseen, y: Any) -> list[Event]:
+        """Take comparisons; what the alarm said to them."""
+        said = []
+        for k, (similar, label) in enumerate(zip(seen.similar.tolist(), y, strict=True)):
+            wrong = similar != (label > 0)
+            self.count, self.wrong, self.loss = self.count + 1, self.wrong + wrong, self.loss + seen.losses[k]
+            levels = np.zeros(len(seen.weights[k]), dtype=LEVEL)
+            levels["length"], levels["weight"], levels["loss"] = (
+                seen.lengths[k],
+                seen.weights[k],
+                seen.level_losses[k],
+            )
+            event = self.alarm.update(wrong, levels)
+            if event is not None:
+                said.append(event)
+        self.events += said
+        return said
+
+    def finish(self, t: int, tracker: MetricTracker, accuracy: float, auc: float) -> str:
+        """The row at time t, and a new one."""
+        levels = tracker.levels_
+        numbers = [
+            self.loss / self.count,
+            self.wrong / self.count,
+            accuracy,
+            auc,
+            time_scale(levels, t),
+            tracker.mu_,
+        ]
+        lists = [" ".join(map(repr, levels[name].tolist())) for name in ("length", "weight")]
+        alarms = " ".join(f"{e.kind}:{e.onset}:{e.t}:{e.strength!r}" for e in self.events)
+        self._begin()
+        return ",".join([str(t), *map(repr, numbers), *lists, alarms])
+
+    def state(self) -> dict[str, Any]:
+        events = [[event.t, event.kind, event.onset, event.strength] for event in self.events]
+        sums = [self.count, self.wrong, self.loss]
+        return {"alarm": self.alarm.state(), "sums": sums, "events": events}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.alarm.restore(state["alarm"])
+        self.count, self.wrong, self.loss = state["sums"]
+        self.events = [Event(t, kind, onset, strength) for t, kind, onset, strength in state["events"]]
+
+
+@dataclass(frozen=True, eq=False)
+class TimeLine:
+    """A time line as it was written: columns, and the weights of the levels (columns) at each time (rows)."""
+
+    t: Array
+    loss: Array
+    error: Array
+    accuracy: Array
+    auc: Array
+    time_scale: Array
+    threshold: Array
+    lengths: Array
+    weights: Array
+    events: tuple[Event, ...]
+
+
+def read_timeline(path: Path) -> TimeLine:
+    """The time line that ``ocelad track`` wrote to a file."""
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = csv.DictReader(file)
+        if tuple(lines.fieldnames or ()) != COLUMNS:
+            raise ValueError(f"{path}: it is not a time line: its columns must be {', '.join(COLUMNS)}")
+        rows = list(lines)
+    if not rows:
+        raise ValueError(f"{path}: it has no rows yet")
+    try:
+        numbers = {name: np.array([float(row[name]) for row in rows]) for name in COLUMNS[:7]}
+        lengths = np.array(rows[-1]["lengths"].split(), dtype=np.float64)
+        weights = np.full((len(rows), len(lengths)), np.nan)
+        for line, row in zip(weights, rows, strict=True):
+            own = row["weights"].split()
+            line[: len(own)] = [float(word) for word in own]
+        events = tuple(_event(word) for row in rows for word in row["alarms"].split())
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ValueError(f"{path}: it is damaged: {error}") from None
+    return TimeLine(**numbers, lengths=lengths, weights=weights, events=events)
+
+
+def _event(word: str) -> Event:
+    kind, onset, t, strength = word.split(":")
+    if kind not in ("jump", "drift"):
+        raise ValueError(f"unknown alarm {kind!r}")
+    return Event(int(t), "jump" if kind == "jump" else "drift", int(onset), float(strength))

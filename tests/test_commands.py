@@ -1,0 +1,171 @@
+"""``ocelad embed``, ``score``, ``plot`` and ``info``: what is in the files of a run, for people and programs."""
+
+import csv
+import io
+
+import click
+import numpy as np
+import pytest
+
+from ocelad import MetricTracker, SupervisedMetricTracker, cli, load, plots, save
+from ocelad.track import read_timeline
+from streams import comparisons
+from test_cli import run
+
+NAMES = ["length", "width", "age"]
+
+
+@pytest.fixture(name="folder", scope="module")
+def fixture_folder(tmp_path_factory):
+    """Tables of pairs and of points, and a run on the pairs."""
+    folder = tmp_path_factory.mktemp("commands")
+    pairs, y = comparisons(seed=0, steps=900, n=3)
+    write(
+        folder / "pairs.csv",
+        [*(f"x_{n}" for n in NAMES), *(f"z_{n}" for n in NAMES), "y"],
+        pairs.reshape(900, 6),
+        y,
+    )
+    points = np.random.default_rng(1).normal(size=(40, 3))
+    kinds = np.where(points[:, 0] < 0, "low, very", 'a "b"')
+    write(folder / "points.csv", ["age", "length", "width", "kind"], points[:, [2, 0, 1]], kinds)
+    with pytest.MonkeyPatch.context() as patch:
+        assert run(patch, "track", str(folder / "pairs.csv"), "--out", str(folder / "run")) in (0, None)
+    return folder
+
+
+def write(path, header, numbers, last):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [header, *([*row, word] for row, word in zip(numbers.tolist(), last, strict=True))]
+        )
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_embed_gives_coordinates_by_name(monkeypatch, capsys, folder):
+    assert run(monkeypatch, "embed", str(folder / "run"), str(folder / "points.csv"), "--dimensions", "3") in (
+        0,
+        None,
+    )
+    rows = table(capsys.readouterr().out)
+    tracker = load(folder / "run" / "tracker.ocelad")
+    points = np.array([[float(row[name]) for name in NAMES] for row in table((folder / "points.csv").read_text())])
+    found = np.array([[float(row[f"dim_{k}"]) for k in (1, 2, 3)] for row in rows])
+    np.testing.assert_array_equal(found, tracker.get_metric().transform(points))
+    assert {row["kind"] for row in rows} == {"low, very", 'a "b"'}  # passed on as it was
+    out = folder / "coordinates.csv"
+    assert run(monkeypatch, "embed", str(folder / "run"), str(folder / "points.csv"), "--out", str(out)) in (
+        0,
+        None,
+    )
+    assert list(table(out.read_text())[0]) == ["kind", "dim_1", "dim_2"]
+
+
+def test_score_measures_pairs_under_a_metric_that_stays(monkeypatch, capsys, folder):
+    before = (folder / "run" / "tracker.ocelad").read_bytes()
+    assert run(monkeypatch, "score", str(folder / "run"), str(folder / "pairs.csv")) in (0, None)
+    out, tracker = capsys.readouterr(), load(folder / "run" / "tracker.ocelad")
+    pairs, y = comparisons(seed=0, steps=900, n=3)
+    rows = table(out.out)
+    assert [float(row["distance"]) for row in rows] == pytest.approx(tracker.pair_distance(pairs), rel=1e-12)
+    assert [int(row["predicted"]) for row in rows] == tracker.predict(pairs).tolist()
+    right, auc = np.mean(tracker.predict(pairs) == y), tracker.score(pairs, y)
+    assert f"900 pairs: accuracy {right:.4f}, AUC {auc:.4f}" in out.err
+    assert (folder / "run" / "tracker.ocelad").read_bytes() == before
+
+
+def test_score_needs_no_y_and_takes_items(monkeypatch, capsys, folder):
+    write(folder / "items.csv", ["id", *NAMES], np.column_stack([np.arange(3), np.eye(3)[:, :2]]), np.zeros(3))
+    (folder / "ids.csv").write_text("id_a,id_b\n0.0,1.0\n2.0,2.0\n")
+    words = ["score", str(folder / "run"), str(folder / "ids.csv"), "--items", str(folder / "items.csv")]
+    assert run(monkeypatch, *words) in (0, None)
+    out, metric = capsys.readouterr(), load(folder / "run" / "tracker.ocelad").get_metric()
+    assert [float(row["distance"]) for row in table(out.out)] == pytest.approx([metric([1, 0, 0], [0, 1, 0]), 0.0])
+    assert "accuracy" not in out.err
+
+
+def test_info_says_what_there_is(monkeypatch, capsys, folder):
+    assert run(monkeypatch, "info", str(folder / "run")) in (0, None)
+    out = capsys.readouterr().out
+    assert "900 comparisons from 900 rows, 0 rejected; 901 lines of input used" in out
+    assert "MetricTracker of 3 features after 900 comparisons" in out
+    assert "features that count most: age" in out  # it does, in the second half
+    assert "time line of 9 rows up to comparison 900" in out
+    assert "900 predictions: accuracy 0." in out
+    save(SupervisedMetricTracker().fit(np.arange(8.0).reshape(4, 2), [0, 0, 1, 1]), folder / "other.ocelad")
+    assert run(monkeypatch, "info", str(folder / "other.ocelad")) in (0, None)
+    assert "SupervisedMetricTracker of 2 features" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["run/timeline.csv"],
+        ["run/tracker.ocelad"],
+        ["run", "--kind", "metric"],
+        ["run", "--points", "points.csv", "--label", "kind"],
+    ],
+    ids=" ".join,
+)
+def test_plot_draws(monkeypatch, folder, tmp_path, words):
+    monkeypatch.chdir(folder)
+    assert run(monkeypatch, "plot", *words, "--out", str(tmp_path / "figure.png")) in (0, None)
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    plots.pyplot().close("all")
+
+
+def test_the_time_line_is_drawn_with_its_alarms(folder):
+    line = read_timeline(folder / "run" / "timeline.csv")
+    assert any(event.kind == "jump" and 450 < event.t < 600 for event in line.events)  # the stream jumps at 450
+    figure = plots.timeline(line)
+    top, middle, low = figure.axes
+    assert [text.get_text() for text in top.texts] == [event.kind for event in line.events]
+    assert low.get_lines()[0].get_ydata().tolist() == line.threshold.tolist()
+    assert len(middle.collections) == len(line.lengths)
+    plots.pyplot().close("all")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["embed", "run", "pairs.csv"], "there is no column length, which is a feature of the metric"),
+        (["embed", "run", "points.csv", "--dimensions", "4"], "at most 3"),
+        (["embed", "points.csv", "points.csv"], "not a file that ocelad.save wrote"),
+        (["embed", "run", "nothing.csv"], "nothing.csv"),
+        (["score", "run", "points.csv"], "comparisons need columns"),
+        (["score", "run", "other.csv"], "the metric has 3 features, length, width, age; the table has 1, age"),
+        (["info", "pairs.csv"], "it is not a time line"),
+        (["info", "."], "there is no run in this folder"),
+        (["plot", "run", "--points", "points.csv", "--label", "sort"], "there is no column sort"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_what_does_not_fit_is_said_in_a_line(monkeypatch, capsys, folder, words, message):
+    (folder / "other.csv").write_text("x_age,z_age\n1,2\n")
+    monkeypatch.chdir(folder)
+    assert run(monkeypatch, *words) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_a_tracker_without_names_takes_columns_as_they_come(monkeypatch, capsys, tmp_path):
+    pairs, y = comparisons(seed=0, steps=50, n=2)
+    tracker = MetricTracker().partial_fit(pairs, y)
+    save(tracker, tmp_path / "t.ocelad")
+    (tmp_path / "p.csv").write_text("f,g\n1,2\n")
+    assert run(monkeypatch, "embed", str(tmp_path / "t.ocelad"), str(tmp_path / "p.csv")) in (0, None)
+    (row,) = table(capsys.readouterr().out)
+    assert [float(row["dim_1"]), float(row["dim_2"])] == tracker.transform([[1.0, 2.0]])[0].tolist()
+
+
+@pytest.mark.parametrize("command", ["track", "embed", "score", "plot", "info"])
+def test_help_has_an_example_and_a_word_on_every_option(monkeypatch, capsys, command):
+    assert run(monkeypatch, command, "--help") == 0
+    assert f"ocelad {command} " in capsys.readouterr().out
+    options = [each for each in cli.main.commands[command].params if isinstance(each, click.Option)]
+    assert all(option.help for option in options)

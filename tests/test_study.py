@@ -1,0 +1,290 @@
+"""A study's numbers depend on its options and its trials alone: not on engines, jobs, kills or other methods."""
+
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ocelad.baselines import Euclid, comid
+from ocelad.data import DriftingClusters, Segment, blocks
+from ocelad.studies import ENGINES, Outcome, Store, StoreError, Study, Trial, run_study, run_trial
+from ocelad.studies.methods import DEFAULT, METHODS, make, named
+
+SEGMENTS = (Segment(150, "A", 0.0), Segment(100, "B", 0.05))
+TINY = Study(methods=("ocelad", "COMID, high rate", "Euclid", "oracle"), segments=SEGMENTS, points=400)
+
+
+def measures(store):
+    return {outcome.trial: outcome.measures.tobytes() for outcome in store.outcomes()}
+
+
+@pytest.fixture(scope="module", name="expected")
+def fixture_expected():
+    return {trial: run_trial(TINY, trial).measures.tobytes() for trial in range(6)}
+
+
+def test_a_trial_goes_through_the_world_of_the_demo():
+    methods = ("ocelad", "paper's setting", "COMID, low rate", "Euclid")
+    outcome = run_trial(Study(methods=methods, segments=SEGMENTS), 3)
+    demo = Trial(
+        3, {**{name: METHODS[name] for name in methods[:2]}, methods[2]: lambda: comid(0.25), "Euclid": Euclid}
+    )
+    demo.segments = SEGMENTS
+    for _ in demo:
+        pass
+    for k, name in enumerate(methods):
+        records = [record for record in demo.records if record.method == name]
+        assert [record.t for record in records] == list(TINY.times)
+        assert outcome.measures[k, :, 0].tolist() == [record.knn_error for record in records]
+        np.testing.assert_allclose(outcome.measures[k, :, 1], [record.nmi for record in records], atol=0.1)
+
+
+@pytest.mark.parametrize("step", [0.25, 1.0])
+def test_comid_as_a_level_that_never_ends_is_comid(step):
+    rng = np.random.default_rng(0)
+    data, slow, fast = DriftingClusters.draw(rng), comid(step), METHODS["COMID, high rate"](step=step)
+    for block in blocks(data, rng, 150, (Segment(300, "A", 0.0), Segment(300, "B", 0.05))):
+        slow.partial_fit(block.pairs, block.y)
+        fast.partial_fit(block.pairs, block.y)
+        np.testing.assert_allclose(fast.get_mahalanobis_matrix(), slow.get_mahalanobis_matrix(), atol=1e-10)
+        assert fast.mu_ == pytest.approx(slow.mu_, abs=1e-10)
+
+
+def test_a_method_does_not_depend_on_who_else_takes_part(expected):
+    alone = run_trial(replace(TINY, methods=("oracle",)), 1).measures
+    together = np.frombuffer(expected[1]).reshape(4, 5, 2)
+    np.testing.assert_array_equal(alone[0], together[3])
+    alone = run_trial(replace(TINY, methods=("ocelad",)), 1).measures
+    np.testing.assert_array_equal(alone[0], together[0])
+
+
+def test_the_oracle_sees_both_clusterings_and_noise_makes_labels_worse():
+    found = run_trial(TINY, 0).measures
+    assert (found[3, :, 0] < 0.02).all()
+    assert (found[3, :, 1] > 0.9).all()
+    noisy = run_trial(replace(TINY, label_noise=0.5), 0).measures
+    assert noisy[0, 2, 0] > found[0, 2, 0] + 0.1
+    more = run_trial(replace(TINY, pairs_per_step=8), 0).measures
+    assert more[0, :3, 0].mean() < found[0, :3, 0].mean()
+
+
+@pytest.mark.parametrize("name", [*METHODS])
+def test_every_method_can_take_part(name):
+    outcome = run_trial(replace(TINY, methods=(name,), segments=(Segment(98, "A", 0.02),)), 0)
+    assert np.isfinite(outcome.measures).all()
+    assert (outcome.seconds >= 0).all()
+
+
+@pytest.mark.parametrize(("engine", "jobs"), [("loky", 1), ("loky", 2), ("dask", 2)])
+def test_engines_and_jobs_change_no_bit(engine, jobs, expected, tmp_path):
+    if engine == "dask":
+        pytest.importorskip("distributed", reason="distributed is not installed: no Dask cluster")
+    with Store(tmp_path / "trials.sqlite", TINY) as store:
+        run = run_study(TINY, range(6), store, ENGINES[engine](jobs))
+        assert sorted(outcome.trial for outcome in run) == list(range(6))
+        assert measures(store) == expected
+
+
+def test_only_what_is_missing_is_run(expected, tmp_path):
+    with Store(tmp_path / "trials.sqlite", TINY) as store:
+        for trial in (0, 2, 5):
+            store.add(run_trial(TINY, trial))
+    with Store(tmp_path / "trials.sqlite", TINY) as store:
+        assert sorted(o.trial for o in run_study(TINY, range(6), store, ENGINES["loky"](1))) == [1, 3, 4]
+        assert measures(store) == expected
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from ocelad.data import Segment
+from ocelad.studies import ENGINES, Store, Study, run_study
+study = Study({methods!r}, {segments!r}, points=400)
+with Store(Path({path!r}), study) as store:
+    for _ in run_study(study, range({trials}), store, ENGINES["loky"]({jobs})):
+        print("one more", flush=True)
+"""
+
+
+def killed(path, trials, jobs):
+    """A study under way in a process of its own, with a trial more than it began with."""
+    code = KILLED.format(methods=TINY.methods, segments=SEGMENTS, path=str(path), trials=trials, jobs=jobs)
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+    child.stdout.readline()
+    return child
+
+
+def test_ten_kills_change_no_bit(tmp_path):
+    """kill -9 at random times: what is stored is whole, each time there is more of it, and the rest follows."""
+    path, chance, before = tmp_path / "trials.sqlite", random.Random(), 0
+    expected = {trial: run_trial(TINY, trial).measures.tobytes() for trial in range(60)}
+    for _ in range(10):
+        with killed(path, trials=60, jobs=1) as child:
+            time.sleep(chance.uniform(0.0, 0.2))
+            child.kill()
+        with Store(path, TINY) as store:
+            found = measures(store)
+        assert found.items() <= expected.items()
+        assert before < len(found) or len(found) == 60
+        before = len(found)
+    with Store(path, TINY) as store:
+        for _ in run_study(TINY, range(60), store, ENGINES["loky"](1)):
+            pass
+        assert measures(store) == expected
+
+
+def somebody_is_left(session):
+    try:
+        os.killpg(session, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_processes_of_a_killed_study_end_with_it(tmp_path):
+    with killed(tmp_path / "trials.sqlite", trials=10_000, jobs=2) as child:
+        try:
+            child.kill()
+            child.wait()
+            deadline = time.monotonic() + 60
+            while somebody_is_left(child.pid):
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+
+
+def test_a_folder_is_of_one_study(tmp_path, monkeypatch):
+    path = tmp_path / "trials.sqlite"
+    with Store(path, TINY) as store:
+        store.add(Outcome(0, np.zeros((4, 5, 2)), np.zeros(6)))
+    with pytest.raises(StoreError, match=r"other options: noise 2.0, not 3.0. Use the same, or another folder"):
+        Store(path, replace(TINY, noise=3.0))
+    with pytest.raises(StoreError, match="methods"):
+        Store(path, replace(TINY, methods=("ocelad@4", *TINY.methods[1:])))
+    with Store(path) as store:  # to read it one need not know which
+        assert store.study == TINY
+        assert store.finished() == {0}
+    monkeypatch.setattr("ocelad.studies.store.made_with", lambda: {"numpy": "0.1"})
+    with pytest.raises(StoreError, match=r"other versions: numpy '\d.*', not '0.1'"):
+        Store(path, TINY)
+
+
+def test_stored_numbers_come_back_to_the_bit(tmp_path):
+    rng = np.random.default_rng(0)
+    outcome = Outcome(2**40, rng.normal(size=(4, 5, 2)), rng.random(6))
+    outcome.measures[0, 0] = [np.nan, 5e-324]
+    with Store(tmp_path / "trials.sqlite", TINY) as store:
+        store.add(outcome)
+        store.add(replace(outcome, measures=np.zeros((4, 5, 2))))  # the first stays
+        (back,) = store.outcomes()
+    assert back.trial == outcome.trial
+    assert back.measures.tobytes() == outcome.measures.tobytes()
+    assert back.seconds.tobytes() == outcome.seconds.tobytes()
+
+
+@pytest.mark.parametrize("content", [b"", b"method,trial\n", b"SQLite format 3\0" + bytes(100)])
+def test_a_file_of_no_study_is_refused(content, tmp_path):
+    path = tmp_path / "trials.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"trials\.sqlite"):
+        Store(path)
+
+
+def test_there_is_no_study(tmp_path):
+    with pytest.raises(StoreError, match="there is no study at"):
+        Store(tmp_path / "trials.sqlite")
+
+
+def test_a_trial_of_another_shape_is_refused(tmp_path):
+    path = tmp_path / "trials.sqlite"
+    with Store(path, TINY) as store:
+        pass
+    connection = sqlite3.connect(path)
+    connection.execute("insert into trials values (3, x'00', x'00')")
+    connection.commit()
+    connection.close()
+    with Store(path) as store, pytest.raises(StoreError, match=r"trial 3 in .* is not of this study"):
+        list(store.outcomes())
+
+
+def test_a_study_is_the_same_after_json():
+    study = replace(TINY, shares=(0.6, 0.4), label_noise=0.1)
+    assert Study.from_json(study.to_json()) == study
+
+
+def test_times_and_segments():
+    assert Study().times[-1] == 5487
+    assert len(Study().times) == 112
+    assert Study().starts == (0, 1300, 2300, 3300, 4300)
+    assert Study().jumps == (1, 4)
+    demo = [record.segment for record in _euclid_records()]
+    assert list(Study().evaluated_segments)[: len(demo)] == demo
+
+
+def _euclid_records():
+    segments = Study().segments[:2]
+    trial = Trial(0, {"Euclid": Euclid}, (replace(segments[0]), replace(segments[1], steps=60)))
+    for _ in trial:
+        pass
+    return trial.records
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"methods": ()}, "methods must be different names"),
+        ({"methods": ("Euclid", "Euclid")}, "methods must be different names"),
+        ({"methods": ("nobody",)}, "there is no method 'nobody'"),
+        ({"methods": ("Euclid@3",)}, "Euclid takes no rate such as '3'"),
+        ({"methods": ("ocelad@fast",)}, "ocelad takes no rate such as 'fast'"),
+        ({"segments": (Segment(0, "A", 0.0),)}, "segment 0 needs steps >= 1"),
+        ({"segments": (Segment(90, "C", 0.0),)}, "segment 0 needs steps >= 1, A or B"),
+        ({"segments": (Segment(90, "A", -1.0),)}, "a drift from 0 to 10"),
+        ({"segments": ()}, "every must be from 1 to the number of steps"),
+        ({"dimension": 5}, "dimension must be at least twice the number of shares"),
+        ({"shares": (0.5, 0.3)}, "shares must be positive and add up to 1"),
+        ({"separation": 0.0}, "separation must be > 0"),
+        ({"noise": float("nan")}, "noise >= 0"),
+        ({"label_noise": 0.6}, r"label_noise must lie in \[0, 0.5\]"),
+        ({"pairs_per_step": 0}, "pairs_per_step must be at least 1"),
+        ({"sample": 401}, "sample must be from 10 to the number of points"),
+        ({"every": 251}, "every must be from 1 to the number of steps"),
+    ],
+)
+def test_bad_options_are_named(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        replace(TINY, **wrong)
+
+
+def test_names_and_rates():
+    assert named(["ocelad", "COMID-high-rate@0.5"]) == ("ocelad", "COMID, high rate@0.5")
+    assert make("COMID, high rate@0.5").step == 0.5 * 2**10
+    assert set(DEFAULT) < set(METHODS)
+    with pytest.raises(ValueError, match=r"methods must be among ocelad, .*, got 'nobody'"):
+        named(["nobody"])
+
+
+def test_a_method_that_leaves_the_finite_is_named(monkeypatch):
+    class Explodes(Euclid):
+        def transform(self, X):
+            return np.full((len(X), 3), np.inf)
+
+    monkeypatch.setattr("ocelad.studies.methods.METHODS", {"explodes": Explodes})
+    with pytest.raises(FloatingPointError, match="explodes is not finite at step 48 of trial 7"):
+        run_trial(replace(TINY, methods=("explodes",)), 7)
+
+
+def test_the_dask_engine_says_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r'pip install "ocelad\[dask\]"'):
+        ENGINES["dask"](2)

@@ -1,0 +1,110 @@
+"""What makes a study cheap changes no number: blocks are the stream, quick measures are scikit-learn's."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import normalized_mutual_info_score
+
+from ocelad import MetricTracker
+from ocelad.data import DriftingClusters, Segment, blocks
+from ocelad.evaluate import cluster_nmi, knn_error, nmi, quick_cluster_nmi, quick_knn_error
+
+SEGMENTS = (Segment(130, "A", 0.0), Segment(100, "B", 0.05), Segment(100, "A", 0.15))
+
+
+@pytest.fixture(scope="module", name="embeddings")
+def fixture_embeddings():
+    """Points as a tracker places them while it learns: from useless to good, and back at a jump."""
+    placed = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        data, tracker = DriftingClusters.draw(rng), MetricTracker()
+        for block in blocks(data, rng, 49, (Segment(700, "A", 0.0), Segment(700, "B", 0.05))):
+            tracker.partial_fit(block.pairs, block.y)
+            Z = tracker.transform(data.points @ block.rotation.T)[:, :3]
+            placed.append((Z, data.labels(block.clustering)))
+    return placed
+
+
+@pytest.mark.parametrize("steps", [1, 7, 49])
+def test_blocks_are_the_stream_to_the_last_bit(steps):
+    data = DriftingClusters.draw(np.random.default_rng(0), points=60)
+    stream = list(data.stream(np.random.default_rng(1), SEGMENTS))
+    taken = list(blocks(data, np.random.default_rng(1), steps, SEGMENTS))
+    assert len(taken) == 330 // steps
+    whole = len(taken) * steps
+    np.testing.assert_array_equal(np.concatenate([b.pairs for b in taken]), [s.pair for s in stream[:whole]])
+    np.testing.assert_array_equal(np.concatenate([b.y for b in taken]), [s.y for s in stream[:whole]])
+    for block in taken:
+        step = stream[block.t]
+        assert (block.t, block.segment) == (step.t, step.segment)
+        np.testing.assert_array_equal(block.rotation, step.rotation)
+        assert data.labels(block.clustering) is step.labels
+
+
+def test_label_noise_turns_its_share_of_labels_and_pairs_per_step_multiplies():
+    data = DriftingClusters.draw(np.random.default_rng(0), points=200)
+    (block,) = blocks(
+        data, np.random.default_rng(1), 800, (Segment(800, "A", 0.0),), pairs_per_step=5, label_noise=0.2
+    )
+    assert block.pairs.shape == (4000, 2, 25)
+    at = {tuple(np.round(x, 9)): label for x, label in zip(data.points @ block.rotation.T, data.A, strict=True)}
+    true = [at[tuple(np.round(x, 9))] == at[tuple(np.round(z, 9))] for x, z in block.pairs]
+    assert np.mean((block.y == 1) != true) == pytest.approx(0.2, abs=0.02)
+
+
+def test_quick_error_is_the_exact_error(embeddings):
+    rng = np.random.default_rng(0)
+    for Z, labels in embeddings:
+        sample = rng.choice(len(Z), size=300, replace=False)
+        for k in (1, 5):
+            assert quick_knn_error(Z[sample], labels[sample], k) == knn_error(Z[sample], labels[sample], k)
+
+
+def test_quick_error_counts_votes_as_the_exact_one_does():
+    """Many classes and few points: most votes tie."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        Z, labels = rng.normal(size=(40, 2)), rng.integers(6, size=40)
+        assert quick_knn_error(Z, labels) == knn_error(Z, labels)
+
+
+def test_quick_error_leaves_the_point_itself_out_among_copies():
+    assert quick_knn_error(np.zeros((4, 2)), np.array([0, 1, 1, 1]), k=3) == 0.25
+
+
+@pytest.mark.parametrize("k", [0, 4])
+def test_as_many_neighbours_as_there_are(k):
+    with pytest.raises(ValueError, match="k must be an integer from 1 to 3"):
+        quick_knn_error(np.zeros((4, 2)), np.zeros(4, dtype=np.int64), k)
+
+
+def test_nmi_is_scikit_learns():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        a, b = rng.integers(4, size=200), rng.integers(3, size=200)
+        b = np.where(rng.random(200) < 0.7, a % 3, b)
+        assert nmi(a, b) == pytest.approx(normalized_mutual_info_score(a, b), abs=1e-12)
+    one = np.zeros(5, dtype=np.int64)
+    assert nmi(one, one) == normalized_mutual_info_score(one, one) == 1.0
+    assert nmi(one, np.arange(5)) == 0.0
+
+
+def test_clusters_are_as_good_as_ten_starts_of_scikit_learn(embeddings):
+    quick = np.array([quick_cluster_nmi(Z, labels) for Z, labels in embeddings])
+    slow = np.array([cluster_nmi(Z, labels) for Z, labels in embeddings])
+    assert ((quick > 0.8) == (slow > 0.8)).mean() >= 0.97
+    assert abs(quick.mean() - slow.mean()) < 0.01
+    assert (slow > 0.8).mean() == pytest.approx(0.6, abs=0.3)  # both kinds are there
+
+
+def test_a_metric_that_sees_nothing_scores_nothing():
+    assert quick_cluster_nmi(np.zeros((500, 3)), np.arange(500) % 3) == 0.0
+
+
+def test_more_clusters_than_three():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(7, size=900)
+    Z = 20 * rng.normal(size=(7, 4))[labels] + rng.normal(size=(900, 4))
+    clusters = KMeans(7, n_init=10, random_state=0).fit_predict(Z)
+    assert quick_cluster_nmi(Z, labels) == pytest.approx(normalized_mutual_info_score(labels, clusters), abs=1e-9)

@@ -1,0 +1,336 @@
+"""``ocelad track``: what it writes, and that nothing is lost or used twice, whatever happens to it."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from ocelad import MetricTracker, NuclearNorm, load, save
+from ocelad.data.tables import comparisons as form_of
+from ocelad.data.tables import read_rows
+from ocelad.evaluate import progressive
+from ocelad.track import Run, outputs, read_timeline
+from streams import comparisons
+from test_cli import run
+
+N = 3
+
+
+@pytest.fixture(name="table")
+def fixture_table(tmp_path):
+    """600 comparisons, and their table."""
+    pairs, y = comparisons(seed=0, steps=600, n=N)
+    path = tmp_path / "table.csv"
+    header = [*(f"{side}_{k}" for side in "xz" for k in range(N)), "y", "day"]
+    lines = [
+        ",".join(map(repr, [*row, int(label), k // 150]))
+        for k, (row, label) in enumerate(zip(pairs.reshape(600, -1).tolist(), y, strict=True))
+    ]
+    path.write_text("\n".join([",".join(header), *lines]) + "\n")
+    return path
+
+
+def track(monkeypatch, table, out, *words):
+    return run(monkeypatch, "track", str(table), "--out", str(out), *words)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def predictions(folder):
+    with (folder / "predictions.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, table, tmp_path):
+    assert track(monkeypatch, table, tmp_path / "run") in (0, None)
+    pairs, y = comparisons(seed=0, steps=600, n=N)
+    tracker = MetricTracker(step_cap=True)
+    seen, rows = progressive(tracker, pairs, y), predictions(tmp_path / "run")
+    assert [int(row["t"]) for row in rows] == list(range(1, 601))
+    assert [int(row["line"]) for row in rows] == list(range(2, 602))
+    assert [int(row["y"]) for row in rows] == y.tolist()
+    assert [float(row["distance"]) for row in rows] == np.sqrt(seen.squares).tolist()
+    assert [float(row["threshold"]) for row in rows] == np.sqrt(seen.thresholds).tolist()
+    assert [int(row["predicted"]) for row in rows] == np.where(seen.similar, 1, -1).tolist()
+    learned = load(tmp_path / "run" / "tracker.ocelad")
+    assert (learned.get_mahalanobis_matrix() == tracker.get_mahalanobis_matrix()).all()
+    assert learned.feature_names_in_.tolist() == ["0", "1", "2"]
+    line = read_timeline(tmp_path / "run" / "timeline.csv")
+    assert line.t.tolist() == [100, 200, 300, 400, 500, 600]
+    wrong = seen.similar != (y > 0)
+    assert line.error.tolist() == [wrong[k : k + 100].mean() for k in range(0, 600, 100)]
+    assert line.loss == pytest.approx([np.mean(seen.losses[k : k + 100]) for k in range(0, 600, 100)])
+    assert line.accuracy[-1] == 1 - wrong.mean()
+    assert line.threshold[-1] == tracker.mu_
+    assert line.weights[-1].tolist() == tracker.levels_["weight"].tolist()
+    assert line.lengths.tolist() == tracker.levels_["length"].tolist()
+    out = capsys.readouterr()
+    assert f"600 comparisons from 600 rows, 0 rejected\naccuracy {1 - wrong.mean():.4f}, AUC" in out.out
+    assert "comparisons/s" in out.err
+
+
+class Killed(BaseException):
+    """As sudden as a power cut."""
+
+
+def deadly(monkeypatch, after):
+    """The process dies in the middle of so-many-th write, or before or after a file is synced or renamed."""
+    left = [after]
+
+    def count():
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+
+    write, replace, sync = outputs.Output.write, os.replace, os.fsync
+
+    def torn(output, lines):
+        lines = list(lines)
+        if lines and left[0] == 1:
+            write(output, lines[: len(lines) // 2])
+            output._file.write(b"12,ha")
+            output._file.flush()
+        count()
+        write(output, lines)
+
+    def renamed(*paths):
+        count()
+        replace(*paths)
+        count()
+
+    def synced(file):
+        count()
+        sync(file)
+
+    monkeypatch.setattr(outputs.Output, "write", torn)
+    monkeypatch.setattr(os, "replace", renamed)
+    monkeypatch.setattr(os, "fsync", synced)
+    return left
+
+
+FORMS = {
+    "comparisons": [],
+    "labelled rows": ["--label", "y", "--pairs", "random", "--features", "x_*", "--within", "day"],
+    "balanced rows": ["--label", "y", "--memory", "20", "--paper"],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(monkeypatch, table, tmp_path, form):
+    words = [*FORMS[form], "--every", "30", "--checkpoint", "60"]
+    monkeypatch.setattr("ocelad.data.tables.text.CHUNK", 4000)
+    assert track(monkeypatch, table, tmp_path / "whole", *words) in (0, None)
+    rng, killed = random.Random(form), 0
+    while killed < 20:
+        with monkeypatch.context() as patch:
+            deadly(patch, after=rng.randint(1, 60))
+            try:
+                track(patch, table, tmp_path / "run", "--resume", *words)
+            except Killed:
+                killed += 1
+            else:
+                assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+                (tmp_path / "run" / "progress.json").unlink()  # begin anew, among what is left of the old one
+    assert track(monkeypatch, table, tmp_path / "run", "--resume", *words) in (0, None)
+    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+    t = [int(row["t"]) for row in predictions(tmp_path / "run")]
+    assert t == list(range(1, len(t) + 1))
+
+
+def test_how_often_it_is_made_safe_changes_nothing(monkeypatch, table, tmp_path):
+    for name, chunk, words in (("one", 1 << 16, []), ("other", 500, ["--checkpoint", "1"])):
+        monkeypatch.setattr("ocelad.data.tables.text.CHUNK", chunk)
+        assert track(monkeypatch, table, tmp_path / name, *words) in (0, None)
+    assert contents(tmp_path / "one") == contents(tmp_path / "other")
+
+
+def start(folder, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "ocelad.cli", "track", "-", "--out", str(folder), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def wait_for(folder, lines):
+    """Until so many predictions have been written, though the pipe stays open."""
+    path, patience = folder / "predictions.csv", time.monotonic() + 60
+    while not (path.exists() and path.read_bytes().count(b"\n") == 1 + lines):
+        assert time.monotonic() < patience
+        time.sleep(0.02)
+
+
+def test_a_pipe_is_not_waited_for_and_kill_9_loses_nothing(monkeypatch, table, tmp_path):
+    assert track(monkeypatch, table, tmp_path / "whole") in (0, None)
+    lines = table.read_bytes().splitlines(keepends=True)
+    process = start(tmp_path / "run", "--checkpoint", "150")
+    for cut in (lines[:2], lines[2:200], lines[200:401]):
+        process.stdin.write(b"".join(cut))
+        process.stdin.flush()
+        wait_for(tmp_path / "run", lines.index(cut[-1]))
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert json.loads((tmp_path / "run" / "progress.json").read_text())["counts"][0] in (199, 400)
+    assert track(monkeypatch, table, tmp_path / "run", "--resume") in (0, None)
+    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_being_stopped_keeps_all_that_was_learned(monkeypatch, table, tmp_path, kind):
+    assert track(monkeypatch, table, tmp_path / "whole") in (0, None)
+    lines = table.read_bytes().splitlines(keepends=True)
+    process = start(tmp_path / "run", "--echo")
+    process.stdin.write(b"".join(lines[:124]))
+    process.stdin.flush()
+    wait_for(tmp_path / "run", 123)
+    process.send_signal(kind)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + kind
+    assert out == (tmp_path / "run" / "predictions.csv").read_bytes()
+    assert b"--resume goes on" in err
+    assert b"Traceback" not in err
+    assert json.loads((tmp_path / "run" / "progress.json").read_text())["counts"][0] == 123
+    assert track(monkeypatch, table, tmp_path / "run", "--resume") in (0, None)
+    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+
+
+def test_an_input_that_goes_on(monkeypatch, table, tmp_path):
+    header, *lines = table.read_text().splitlines(keepends=True)
+    for name, part in (("monday", lines[:250]), ("tuesday", lines[250:])):
+        (tmp_path / f"{name}.csv").write_text(header + "".join(part))
+    assert track(monkeypatch, tmp_path / "monday.csv", tmp_path / "run") in (0, None)
+    words = ("--resume", "--new-input")
+    assert track(monkeypatch, tmp_path / "tuesday.csv", tmp_path / "run", *words) in (0, None)
+    assert track(monkeypatch, table, tmp_path / "whole") in (0, None)
+    for name in ("tracker.ocelad", "timeline.csv"):
+        assert contents(tmp_path / "run")[name] == contents(tmp_path / "whole")[name]
+    assert [row["t"] for row in predictions(tmp_path / "run")] == [str(t) for t in range(1, 601)]
+
+
+def test_a_table_that_has_grown(monkeypatch, table, tmp_path):
+    text = table.read_text()
+    assert track(monkeypatch, table, tmp_path / "whole") in (0, None)
+    table.write_text("".join(text.splitlines(keepends=True)[:300]))
+    assert track(monkeypatch, table, tmp_path / "run") in (0, None)
+    table.write_text(text)
+    assert track(monkeypatch, table, tmp_path / "run", "--resume") in (0, None)
+    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+
+
+def test_what_does_not_belong_together_is_refused(monkeypatch, capsys, table, tmp_path):
+    folder = tmp_path / "run"
+    assert track(monkeypatch, table, folder) in (0, None)
+    before = contents(folder)
+
+    def refused(message, *words):
+        assert track(monkeypatch, table, folder, *words) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert "Traceback" not in error
+        assert contents(folder) == before
+
+    refused("--resume goes on with it, --overwrite begins anew")
+    refused("tracker step was None and is 4.0", "--resume", "--step", "4")
+    refused("every was 100 and is 50", "--resume", "--every", "50")
+    refused("form label was None and is 'y'", "--resume", "--label", "y")
+    text = table.read_text()
+    table.write_text(text.replace("-1,", "1,", 1))
+    refused("table.csv: another input: its first 601 lines are not those", "--resume")
+    table.write_text("".join(text.splitlines(keepends=True)[:9]))
+    refused("table.csv: another input: it has 9 lines, and 601 were used before", "--resume")
+    table.write_text(text)
+    (folder / "predictions.csv").write_bytes(before["predictions.csv"][:-1])
+    assert track(monkeypatch, table, folder, "--resume") == 1
+    assert "predictions.csv: it must have" in capsys.readouterr().err
+    save(MetricTracker().partial_fit(np.ones((1, 2, 3)), [1]), folder / "tracker.ocelad")
+    assert track(monkeypatch, table, folder, "--resume") == 1
+    assert "it is not the tracker that" in capsys.readouterr().err
+    (folder / "progress.json").write_text("[]")
+    assert track(monkeypatch, table, folder, "--resume") == 1
+    assert "it is not the progress of a run" in capsys.readouterr().err
+    assert track(monkeypatch, table, folder, "--overwrite") in (0, None)
+    assert contents(folder) == before
+
+
+def test_bad_rows_stop_a_run_or_are_set_aside(monkeypatch, capsys, table, tmp_path):
+    text = table.read_text()
+    lines = text.splitlines(keepends=True)
+    bad = [*lines[:50], "1,2,three,4,5,6,1,0\n", *lines[50:400], "1,2\n", *lines[400:]]
+    table.write_text("".join(bad))
+    folder = tmp_path / "run"
+    assert track(monkeypatch, table, folder) == 1
+    assert f"{table}: line 51, column x_2: it must be a finite number, got 'three'" in capsys.readouterr().err
+    assert len(predictions(folder)) == 49  # what came before is learned, and safe
+    assert track(monkeypatch, table, folder, "--resume", "--skip-bad") in (0, None)
+    assert "600 comparisons from 600 rows, 2 rejected" in capsys.readouterr().out
+    with (folder / "rejected.csv").open() as file:
+        rejected = list(csv.DictReader(file))
+    assert [(row["line"], row["column"]) for row in rejected] == [("51", "x_2"), ("402", "")]
+    assert rejected[0]["row"] == "1,2,three,4,5,6,1,0"
+    table.write_text(text)
+    assert track(monkeypatch, table, tmp_path / "good") in (0, None)
+    assert contents(folder)["tracker.ocelad"] == contents(tmp_path / "good")["tracker.ocelad"]
+
+
+def test_a_bad_row_that_was_corrected_is_gone_on_from(monkeypatch, table, tmp_path):
+    text = table.read_text()
+    assert track(monkeypatch, table, tmp_path / "whole") in (0, None)
+    table.write_text("".join([*text.splitlines(keepends=True)[:222], "oh\n"]))
+    assert track(monkeypatch, table, tmp_path / "run") == 1
+    table.write_text(text)
+    assert track(monkeypatch, table, tmp_path / "run", "--resume") in (0, None)
+    assert contents(tmp_path / "run") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--new-input"], 2, "--new-input is for --resume"),
+        (["--features", "x*"], 2, "for labelled rows"),
+        (["--label", "kind"], 1, "there is no column kind"),
+        (["--label", "y", "--features", "f*"], 1, "no column matches 'f*'"),
+        (["--max-rank", "0"], 2, "max-rank"),
+    ],
+)
+def test_odd_words_are_refused_before_anything_is_written(
+    monkeypatch, capsys, table, tmp_path, words, code, message
+):
+    assert track(monkeypatch, table, tmp_path / "run", *words) == code
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_options_reach_the_tracker(monkeypatch, table, tmp_path):
+    words = ["--step", "2", "--strength", "0.05", "--base", "4", "--max-rank", "2", "--no-predictions"]
+    assert track(monkeypatch, table, tmp_path / "run", *words) in (0, None)
+    learned = load(tmp_path / "run" / "tracker.ocelad")
+    assert (learned.step, learned.regularizer, learned.base, learned.max_rank) == (2.0, NuclearNorm(0.05), 4, 2)
+    assert not (tmp_path / "run" / "predictions.csv").exists()
+
+
+def test_a_run_can_be_had_without_the_command(table, tmp_path):
+    with closing(read_rows(str(table))) as rows:
+        own = Run(rows, form_of(rows.header), MetricTracker(), tmp_path / "run")
+        own.begin()
+        assert sum(own) == own.t == 600
+
+
+def test_a_truncated_archive_is_said(monkeypatch, capsys, table, tmp_path):
+    import gzip
+
+    data = gzip.compress(table.read_bytes())
+    (tmp_path / "t.csv.gz").write_bytes(data[: len(data) // 2])
+    assert track(monkeypatch, tmp_path / "t.csv.gz", tmp_path / "run") == 1
+    assert "t.csv.gz: Compressed file ended" in capsys.readouterr().err
