@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from ..learner import Array
 
@@ -82,7 +81,7 @@ class TextStream:
                 raise ValueError(f"vocabulary must be {problem}, got {vocabulary!r}")
             self.width, self.names = len(vocabulary), list(vocabulary)
         if stop_words is None:
-            stop_words = ENGLISH_STOP_WORDS if language == "english" else ()
+            stop_words = _english() if language == "english" else ()
         self.hashed, self.language, self.stop_words = hashed, language, frozenset(stop_words)
         self._stem = lru_cache(CACHED)(_stemmer(language).stemWord)
         self._column = {} if hashed else {stem: column for column, stem in enumerate(self.names)}
@@ -153,6 +152,12 @@ class TextStream:
         if self.hashed:  # not hash(), which differs from one process to the next
             return zlib.crc32(stem.encode()) % self.width
         return self._column.get(stem)
+
+
+def _english() -> Collection[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # not worth everyone's waiting for it
+
+    return ENGLISH_STOP_WORDS
 
 
 def _several(texts: Iterable[str]) -> Iterable[str]:

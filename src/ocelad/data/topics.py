@@ -16,6 +16,7 @@ from ..learner import Array
 from .labelled_texts import LabelledTexts
 
 SYLLABLES = [a + b for a in "bdfgklmnprtvz" for b in "aeiou"]
+SYNTHETIC = "synthetic: a made-up stream whose topics drift"
 START = np.datetime64("2030-01-01T00:00:00", "s")
 
 
@@ -70,7 +71,7 @@ class DriftingTopics:
                 text.append(str(rng.choice((everyday, story, tones[label])[kind], p=common if kind == 0 else None)))
             said.append(f"{' '.join(text)} #{label} https://example.org/{len(said)}")
         times = START + (days * 86400).astype("timedelta64[s]")
-        return LabelledTexts.of(times, labels, said, synthetic=True)
+        return LabelledTexts.of(times, labels, said, SYNTHETIC)
 
     @property
     def events(self) -> dict[str, np.datetime64]:

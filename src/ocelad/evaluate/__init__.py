@@ -1,6 +1,7 @@
 """Measures of how well a similarity function is tracked, and of regret."""
 
 from .admm import Solution
+from .alignment import aligned, aligned_series
 from .bounds import LearnerBound, corollary_1, descent_bound, theorem_1, theorem_2
 from .comparator import best_sequence
 from .constant import best_constant
@@ -23,6 +24,8 @@ __all__ = [
     "Regret",
     "Running",
     "Solution",
+    "aligned",
+    "aligned_series",
     "best_constant",
     "best_sequence",
     "cluster_nmi",

@@ -1,0 +1,159 @@
+"""Tracking of a metric on a stream of labelled texts: the paper's section on Twitter.
+
+Each text becomes a row of TF-IDF weights of stems, and is compared with texts just before it: similar if they have
+the same label. Every tracker predicts a comparison before it learns it; the AUC is that of adjacent texts, by the
+score d^2 / mu. The window, the last quarter of the stream, is placed in the metric as it is at its midpoint.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from ..data import LabelledTexts, TextStream
+from ..evaluate import aligned_series, knn_error
+from ..learner import Array, Integers
+from .text_course import Course
+from .text_options import TextStudy
+
+
+@dataclass(frozen=True, eq=False)
+class TextResults:
+    """All that the study finds; nothing is drawn.
+
+    ``embeddings`` are places of the window's texts; ``looks`` says how many texts had been seen each time the
+    metric was looked at, ``relevance`` is each stem's share of its diagonal then, ``maps`` its first two dimensions,
+    each turned towards the one before.
+    """
+
+    study: TextStudy
+    texts: LabelledTexts
+    stems: list[str]
+    window: slice
+    unique: Integers  # texts of the window that are no repetition of another, counted from its start
+    loo_knn_error: dict[str, dict[str, float]]
+    auc: dict[str, float]
+    embeddings: dict[str, Array]
+    looks: Integers
+    relevance: Array  # look, stem
+    maps: Array  # look, dimension, stem
+    seconds: float
+
+    @property
+    def midpoint(self) -> int:
+        """How many texts come before the middle of the window."""
+        return (self.window.start + self.window.stop) // 2
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, as summary.json has them."""
+        counts = np.bincount(self.texts.labels).tolist()
+        return {
+            "loo_knn_error": self.loo_knn_error,
+            "auc": self.auc,
+            "rows": len(self.texts),
+            "seconds": round(self.seconds, 2),
+            "source": self.texts.source,
+            "labels": dict(zip(self.texts.classes, counts, strict=True)),
+            "features": len(self.stems),
+            "window": {
+                "rows": self.window.stop - self.window.start,
+                "unique": len(self.unique),
+                **{
+                    name: str(self.texts.times[row])
+                    for name, row in (("start", self.window.start), ("midpoint", self.midpoint))
+                },
+            },
+        }
+
+
+def run_text(
+    texts: LabelledTexts,
+    study: TextStudy | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    threads: int = 2,
+    folder: Path | None = None,
+) -> TextResults:
+    """Run the study.
+
+    Parameters
+    ----------
+    texts
+        The stream.
+    study
+        The options.
+    progress
+        Told now and then how many comparisons, of how many, have been learned.
+    threads
+        How many trackers learn at a time.
+    folder
+        Where to keep what each tracker has come to, so that a study that was stopped can go on.
+
+    Examples
+    --------
+    >>> from ocelad.data import DriftingTopics
+    >>> texts = DriftingTopics(texts=300).draw(np.random.default_rng(0))
+    >>> results = run_text(texts, TextStudy(features=40, rates=(1.0,)))
+    >>> sorted(results.loo_knn_error), sorted(results.auc)
+    (['lda', 'learned', 'learned_paper', 'pca', 'raw'], ['comid_1', 'learned', 'learned_paper'])
+    """
+    started, study = time.perf_counter(), study or TextStudy()
+    many = len(texts)
+    window = slice(many - round(study.window * many), many)
+    _check(texts, study, window)
+    front = TextStream(study.features).fit(texts.texts[: study.first])
+    X = front.transform(texts.texts).toarray()
+    course = Course(X, texts.labels, study, (window.start + window.stop) // 2)
+    outcomes = course.run(study.trackers(X.shape[1]), threads, progress, folder)
+
+    stems = [tuple(front.stems(text)) for text in texts.texts[window]]
+    unique = np.array(sorted({each: k for k, each in reversed(list(enumerate(stems)))}.values()))
+    places = _places(X, texts.labels, study, window, course.midpoint)
+    places |= {name: X[window] @ outcomes[name].components.T for name in ("learned", "learned_paper")}
+    ours, labels = outcomes["learned"], texts.labels[window]
+    order = ("learned", "learned_paper", "pca", "lda", "raw")
+    return TextResults(
+        study=study,
+        texts=texts,
+        stems=front.names,
+        window=window,
+        unique=unique,
+        loo_knn_error={
+            name: {
+                "all": knn_error(places[name], labels, study.k),
+                "unique": knn_error(places[name][unique], labels[unique], study.k),
+            }
+            for name in order
+        },
+        auc={name: float(outcome.auc) for name, outcome in outcomes.items()},
+        embeddings={name: places[name] for name in order[:-1]},
+        looks=course.looks,
+        relevance=ours.relevance,
+        maps=np.array(aligned_series(ours.maps)),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _check(texts: LabelledTexts, study: TextStudy, window: slice) -> None:
+    if len(texts.classes) < 2:
+        raise ValueError(f"texts must have at least two labels, got {len(texts.classes)}")
+    least = 4 * study.k
+    if window.stop - window.start < least or window.start < least:
+        raise ValueError(f"texts must be at least {least} in and before the window, got {len(texts)} in all")
+    before = texts.labels[: (window.start + window.stop) // 2]
+    if len(np.unique(before)) < 2:
+        raise ValueError("texts must have at least two labels before the middle of the window")
+
+
+def _places(X: Array, labels: Integers, study: TextStudy, window: slice, midpoint: int) -> dict[str, Array]:
+    """Where those without comparisons place the window's texts: PCA of the window, LDA of all the past."""
+    pca = PCA(study.dimensions).fit(X[window])
+    past = labels[:midpoint]
+    lda = LinearDiscriminantAnalysis(n_components=min(study.dimensions, len(np.unique(past)) - 1))
+    return {"pca": pca.transform(X[window]), "lda": lda.fit(X[:midpoint], past).transform(X[window]), "raw": X[window]}
