@@ -17,6 +17,7 @@ from .info import info
 from .plot import plot
 from .score import score
 from .study import study
+from .text import text
 from .track import track
 from .warmup import warmup
 
@@ -29,3 +30,4 @@ def main() -> None:
 
 for command in (demo, track, embed, score, plot, info, study, warmup):
     main.add_command(command)
+study.add_command(text)

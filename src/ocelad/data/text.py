@@ -1,6 +1,6 @@
 """Texts as rows of numbers, as they come: cleaned, stemmed, and weighed by how rare each stem is.
 
-    row_s = count of s in the text * idf_s, of length one,      idf_s = 1 + log((1 + texts) / (1 + texts with s)).
+row_s = count of s in the text * idf_s, of length one,      idf_s = 1 + log((1 + texts) / (1 + texts with s)).
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from ..learner import Array
 CACHED = 1 << 16
 """So many words keep their stems at hand; an endless stream has no end of words."""
 
-_TAGS = re.compile(r"(?:https?://|www\.)\S+|[#@\uff03\uff20]\w+|\b(?:URL|RT|QT)\b")  # and the marks of scrubbed ones
+_TAGS = re.compile(
+    r"(?:https?://|www\.)\S+|[#@\uff03\uff20]\w+|\b(?:URL|RT|QT)\b"
+)  # and the marks of scrubbed ones
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 
 
@@ -104,7 +106,9 @@ class TextStream:
     def _empty(self, word: str) -> bool:
         """Whether a word says nothing: don't and they've as little as do and they."""
         first, _, rest = word.partition("'")
-        return word in self.stop_words or bool(rest and self.stop_words and (rest == "t" or first in self.stop_words))
+        return word in self.stop_words or bool(
+            rest and self.stop_words and (rest == "t" or first in self.stop_words)
+        )
 
     def fit(self, texts: Iterable[str]) -> Self:
         """Forget all counts, and ``partial_fit`` these texts; a vocabulary that was learned is kept."""
@@ -112,7 +116,7 @@ class TextStream:
         return self.partial_fit(texts)
 
     def partial_fit(self, texts: Iterable[str]) -> Self:
-        """Count in how many texts each stem occurs; the first time, choose the vocabulary if it is to be learned."""
+        """Count in how many texts each stem occurs; the first time, learn the vocabulary if it is not given."""
         found = [set(self.stems(text)) for text in _several(texts)]
         if not self.hashed and not self.names:
             counts = Counter(stem for each in found for stem in each)

@@ -1,29 +1,50 @@
 """A made-up stream of labelled texts whose topics drift: something to run on where there is no data.
 
-Every label has stories, each with words of its own, that come up, peak and are forgotten; two labels tell the same
-stories, in their own tones. On the day of the event all stories end and others begin. The rest of a text are everyday
-words, and about a quarter of the texts repeat a recent one.
+Every label has stories, each with words of its own, that come up, peak and are forgotten; the first two labels
+tell the same stories, each in its own tone. On the day of the event all stories end and others begin. The rest of
+a text are everyday words, and about a quarter of the texts repeat a recent one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..learner import Array
 from .labelled_texts import LabelledTexts
 
-SYLLABLES = [a + b for a in "bdfgklmnprtvz" for b in "aeiou"]
 SYNTHETIC = "synthetic: a made-up stream whose topics drift"
+SYLLABLES = [a + b for a in "bdfgklmnprtvz" for b in "aeiou"]
 START = np.datetime64("2030-01-01T00:00:00", "s")
+RECENT = 200
+"""A text repeats one of so many before it."""
 
 
 @dataclass(frozen=True)
 class DriftingTopics:
     """How the stream is made.
 
+    Parameters
+    ----------
+    texts, days
+        How many texts, over how many days; there are more and more of them.
+    event
+        When all stories change, as a share of the days.
+    labels
+        Of which the first two share their stories.
+    stories, story_days
+        How many a label has at least at any time, and how long they last.
+    everyday
+        How many everyday words there are.
+    topical
+        The share of a text's words that belong to its story, or to the tone of its label.
+    repeated
+        The share of texts that repeat a recent one.
+
+    Examples
+    --------
     >>> stream = DriftingTopics(texts=100).draw(np.random.default_rng(0))
     >>> len(stream), stream.classes
     (100, ('east', 'north', 'south', 'west'))
@@ -31,47 +52,52 @@ class DriftingTopics:
 
     texts: int = 6000
     days: int = 60
-    event: float = 0.6  # when, as a share of all days
+    event: float = 0.6
     labels: tuple[str, ...] = ("north", "south", "east", "west")
-    stories: int = 6  # per label, at any time
+    stories: int = 6
     story_days: float = 15.0
     everyday: int = 150
-    topical: float = 0.35  # share of a text's words that belong to its story, or to its label's tone
+    topical: float = 0.35
     repeated: float = 0.25
 
     def draw(self, rng: np.random.Generator) -> LabelledTexts:
         """The stream, in order of time."""
         words = _words(rng)
-        everyday, common = [next(words) for _ in range(self.everyday)], 1.0 / np.arange(2, self.everyday + 2)
-        common /= common.sum()
-        tones = {label: [next(words) for _ in range(12)] for label in self.labels}
-        tellers = {label: self.labels[0] if label == self.labels[1] else label for label in self.labels}
-        stories: dict[str, list[tuple[float, list[str]]]] = {label: [] for label in self.labels}
-        days = np.sort(self.days * rng.beta(1.3, 1.0, size=self.texts))  # there is more and more talk
-        shares, said, over = np.zeros(len(self.labels)), [], False
-        labels: list[str] = []
+        everyday = [next(words) for _ in range(self.everyday)]
+        often = np.cumsum(1.0 / np.arange(2, self.everyday + 2))
+        tones = [[next(words) for _ in range(12)] for _ in self.labels]
+        days = np.sort(self.days * rng.beta(1.3, 1.0, size=self.texts))
+        told: list[list[tuple[float, list[str]]]] = [[] for _ in self.labels]
+        shares, over = np.zeros(len(self.labels)), False
+        said: list[str] = []
+        labels: list[int] = []
         for day in days:
             shares = 0.999 * shares + 0.04 * rng.normal(size=len(shares))
-            label = str(rng.choice(self.labels, p=_softmax(shares)))
+            label = _draw(np.exp(shares), rng)
             if not over and day >= self.event * self.days:
-                over, stories = True, {name: [] for name in self.labels}
-            told = stories[tellers[label]]
-            while len(told) < self.stories or rng.random() < 1 / 200:
-                told.append((day + float(rng.uniform(-0.5, 0.5)) * self.story_days, [next(words) for _ in range(8)]))
-            recent = [k for k in range(max(0, len(said) - 200), len(said)) if labels[k] == label]
+                over, told = True, [[] for _ in self.labels]
+            stories = told[0 if label == 1 else label]
+            while len(stories) < self.stories or rng.random() < 1 / 200:
+                peak = day + float(rng.uniform(-0.5, 0.5)) * self.story_days
+                stories.append((peak, [next(words) for _ in range(8)]))
+            recent = [k for k in range(max(0, len(said) - RECENT), len(said)) if labels[k] == label]
             labels.append(label)
             if recent and rng.random() < self.repeated:
-                original = said[int(rng.choice(recent))]
+                original = said[recent[int(rng.integers(len(recent)))]]
                 said.append(original if original.startswith("RT ") else f"RT @someone {original}")
                 continue
-            nearness = np.array([-(((day - peak) / self.story_days) ** 2) for peak, _ in told])
-            story = told[int(rng.choice(len(told), p=_softmax(4 * nearness)))][1]
-            count, text = 6 + int(rng.poisson(6)), []
-            for kind in rng.choice(3, size=count, p=[1 - self.topical, 0.7 * self.topical, 0.3 * self.topical]):
-                text.append(str(rng.choice((everyday, story, tones[label])[kind], p=common if kind == 0 else None)))
-            said.append(f"{' '.join(text)} #{label} https://example.org/{len(said)}")
+            nearness = np.array([((day - peak) / self.story_days) ** 2 for peak, _ in stories])
+            story = stories[_draw(np.exp(-4 * (nearness - nearness.min())), rng)][1]
+            text = []
+            for kind in rng.random(6 + int(rng.poisson(6))) / self.topical:
+                if kind < 1:
+                    source = story if kind < 0.7 else tones[label]
+                    text.append(source[int(rng.integers(len(source)))])
+                else:
+                    text.append(everyday[int(np.searchsorted(often, often[-1] * rng.random()))])
+            said.append(f"{' '.join(text)} #{self.labels[label]} https://example.org/{len(said)}")
         times = START + (days * 86400).astype("timedelta64[s]")
-        return LabelledTexts.of(times, labels, said, SYNTHETIC)
+        return LabelledTexts.of(times, [self.labels[k] for k in labels], said, SYNTHETIC)
 
     @property
     def events(self) -> dict[str, np.datetime64]:
@@ -79,16 +105,16 @@ class DriftingTopics:
         return {"all stories change": START + np.timedelta64(int(self.event * self.days * 86400), "s")}
 
 
-def _words(rng: np.random.Generator) -> Any:
+def _words(rng: np.random.Generator) -> Iterator[str]:
     """Words that nobody has heard before, each once."""
     seen: set[str] = set()
     while True:
-        word = "".join(rng.choice(SYLLABLES, size=3)) + str(rng.choice(list("kmnr")))
+        syllables = rng.integers(len(SYLLABLES), size=3)
+        word = "".join(SYLLABLES[k] for k in syllables) + "kmnr"[int(rng.integers(4))]
         if word not in seen:
             seen.add(word)
             yield word
 
 
-def _softmax(logits: Array) -> Array:
-    p = np.exp(logits - logits.max())
-    return p / p.sum()
+def _draw(weights: Array, rng: np.random.Generator) -> int:
+    return int(np.searchsorted(np.cumsum(weights), weights.sum() * rng.random()))

@@ -29,8 +29,8 @@ class TextResults:
     """All that the study finds; nothing is drawn.
 
     ``embeddings`` are places of the window's texts; ``looks`` says how many texts had been seen each time the
-    metric was looked at, ``relevance`` is each stem's share of its diagonal then, ``maps`` its first two dimensions,
-    each turned towards the one before.
+    metric was looked at, ``relevance`` is each stem's share of its diagonal then, ``maps`` its first two
+    dimensions, each turned towards the one before.
     """
 
     study: TextStudy
@@ -44,12 +44,37 @@ class TextResults:
     looks: Integers
     relevance: Array  # look, stem
     maps: Array  # look, dimension, stem
+    leaning: Integers  # look, stem: in the texts of which label it has weighed most of late
     seconds: float
 
     @property
     def midpoint(self) -> int:
         """How many texts come before the middle of the window."""
         return (self.window.start + self.window.stop) // 2
+
+    def times(self, looks: Any = slice(None)) -> Any:
+        """When the metric was looked at."""
+        return self.texts.times[self.looks[looks] - 1]
+
+    def event(self) -> np.datetime64:
+        """When the metric changed most from one twentieth of the stream to the next, after the first quarter."""
+        span = max(1, len(self.looks) // 20)
+        moved = np.abs(self.relevance[2 * span :] - self.relevance[: -2 * span]).sum(axis=1)
+        first = max(0, len(self.looks) // 4 - span)
+        return self.times()[first + int(moved[first:].argmax()) + span]
+
+    def moments(self, event: np.datetime64 | None = None) -> dict[str, int]:
+        """Looks worth a picture: early, before and after an event, and at the end."""
+        span, last = max(1, len(self.looks) // 20), len(self.looks) - 1
+        at = int(np.searchsorted(self.times(), self.event() if event is None else event))
+        at = min(max(at, 1), last)
+        return {"early": span, "before the event": at - 1, "after the event": min(at + span, last), "end": last}
+
+    def fastest(self, count: int) -> Integers:
+        """The stems whose relevance has changed most after the first twentieth, the most relevant first."""
+        later = self.relevance[len(self.looks) // 20 :]
+        chosen = np.argsort(-np.ptp(later, axis=0), kind="stable")[:count]
+        return chosen[np.argsort(-later[:, chosen].max(axis=0), kind="stable")]
 
     def summary(self) -> dict[str, Any]:
         """The figures, as summary.json has them."""
@@ -136,8 +161,20 @@ def run_text(
         looks=course.looks,
         relevance=ours.relevance,
         maps=np.array(aligned_series(ours.maps)),
+        leaning=_leaning(X, texts.labels, course.looks),
         seconds=time.perf_counter() - started,
     )
+
+
+def _leaning(X: Array, labels: Integers, looks: Integers) -> Integers:
+    """For each look and stem the label in whose texts, of the tenth of the stream before, it has most weight."""
+    span = max(1, len(X) // 10)
+    leaning = np.zeros((len(looks), X.shape[1]), dtype=np.int64)
+    for line, stop in zip(leaning, looks, strict=True):
+        recent = slice(max(0, stop - span), stop)
+        own = np.eye(labels.max() + 1)[labels[recent]]
+        line[:] = (own.T @ X[recent] / np.maximum(own.sum(axis=0), 1.0)[:, None]).argmax(axis=0)
+    return leaning
 
 
 def _check(texts: LabelledTexts, study: TextStudy, window: slice) -> None:
@@ -156,4 +193,8 @@ def _places(X: Array, labels: Integers, study: TextStudy, window: slice, midpoin
     pca = PCA(study.dimensions).fit(X[window])
     past = labels[:midpoint]
     lda = LinearDiscriminantAnalysis(n_components=min(study.dimensions, len(np.unique(past)) - 1))
-    return {"pca": pca.transform(X[window]), "lda": lda.fit(X[:midpoint], past).transform(X[window]), "raw": X[window]}
+    return {
+        "pca": pca.transform(X[window]),
+        "lda": lda.fit(X[:midpoint], past).transform(X[window]),
+        "raw": X[window],
+    }

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Event, Lock
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from ..data import adjacent
@@ -56,7 +57,7 @@ class Course:
         progress: Callable[[int, int], object] | None = None,
         folder: Path | None = None,
     ) -> dict[str, Outcome]:
-        """The outcome of each tracker; ``progress`` is told how many comparisons have been learned, of how many."""
+        """The outcome of each tracker; ``progress`` is told how many comparisons, of how many, have been learned."""
         total = sum(len(self.compared(name)[0]) for name in trackers)
         with ThreadPoolExecutor(threads) as pool:
             futures = {name: pool.submit(self._kept, name, make, folder) for name, make in trackers.items()}
@@ -72,7 +73,7 @@ class Course:
                 pool.shutdown(cancel_futures=True)
         return {name: future.result() for name, future in futures.items()}
 
-    def compared(self, name: str) -> tuple[Integers, Integers, Array]:
+    def compared(self, name: str) -> tuple[Integers, Integers, NDArray[np.bool_]]:
         """Indices of the texts that a tracker compares, and whether they are adjacent."""
         return self.pairs.get(name, self._others)
 

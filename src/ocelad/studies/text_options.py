@@ -34,8 +34,8 @@ class TextStudy:
     features
         How many stems to keep, the most frequent.
     first
-        Learn vocabulary and frequencies on so many first texts. None takes all of them, as the paper does: no label
-        enters, but which words will be frequent is known from the beginning.
+        Learn vocabulary and frequencies on so many first texts. None takes all of them, as the paper does: no
+        label enters, but which words will be frequent is known from the beginning.
     neighbours
         With how many of the latest texts of its own label, and of other ones, each text is compared. The paper's
         tracker is given adjacent texts alone.
