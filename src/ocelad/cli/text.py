@@ -34,6 +34,13 @@ def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np
     return events
 
 
+def _ranks(_context: Any, _option: Any, words: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in words.split(","))
+    except ValueError:
+        raise click.BadParameter(f"expected whole numbers separated by commas, got {words!r}") from None
+
+
 def _option(name: str, words: str, **more: Any) -> Any:
     """An option of the study, with its default."""
     return click.option(f"--{name}", default=getattr(TextStudy, name), show_default=True, help=words, **more)
@@ -54,7 +61,13 @@ def _option(name: str, words: str, **more: Any) -> Any:
     click.option("--format", type=click.Choice(get_args(Format)), help="Of FILE, if its name does not tell."),
     _option("features", "How many stems to keep."),
     click.option("--first", type=click.IntRange(min=1), help="By so many first texts.  [default: by all]"),
-    _option("neighbours", "With how many recent texts of its own label, and of others, to compare a text."),
+    click.option(
+        "--back",
+        default=",".join(map(str, TextStudy.back)),
+        show_default=True,
+        callback=_ranks,
+        help="Which of the latest texts of its own label, and of others, to compare a text with.",
+    ),
     _option("window", "Share of the stream, at its end, to embed."),
     _option("strength", "Of the regularizer, times the number of stems."),
     click.option(
@@ -88,10 +101,10 @@ def text(
 ) -> None:
     """Track which words make texts of FILE alike, and leave figures and a report in a folder.
 
-    FILE is a table of texts with a time and a label each: CSV, JSON lines or Parquet, - for standard input. Without
-    it, a made-up stream of drifting topics is taken. Hashtags, links and handles are removed, and words are
-    stemmed. summary.json has the figures, report.html everything. After Ctrl-C the same command goes on with those
-    trackers that had not finished.
+    FILE is a table of texts with a time and a label each: CSV, JSON lines or Parquet, - for standard input.
+    Without it, a made-up stream of drifting topics is taken. Hashtags, links and handles are removed, and words
+    are stemmed. summary.json has the figures, report.html everything. After Ctrl-C the same command goes on with
+    those trackers that had not finished.
     """
     plots.pyplot()  # what would fail at the end had better fail at once
     out.mkdir(parents=True, exist_ok=True)

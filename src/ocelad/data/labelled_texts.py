@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import gzip
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .tables import BadRow, Columns, Row, parsed, read_rows
+from .tables import BadRow, Columns, Row, read_rows
 from .tables.reading import Format
 
 TIMES = ("t", "time", "timestamp", "date", "created_at")
@@ -57,28 +61,61 @@ class LabelledTexts:
         text: str = "text",
         format: Format | None = None,
     ) -> LabelledTexts:
-        """From a table as `read_rows` takes it; ``time``, ``label`` and ``text`` name its columns.
+        """From a table (CSV, JSON lines, Parquet); ``time``, ``label`` and ``text`` name its columns.
 
         Times are in ISO 8601 or in seconds since 1970. A text may be empty, a time and a label not.
         """
-        with closing(read_rows(path, format)) as rows:
-            if time is None:
-                time = next((name for name in TIMES if name in rows.header), TIMES[0])
-            for name in (time, label, text):
-                if name not in rows.header:
-                    raise ValueError(f"{rows.name}: no column {name}: there are {', '.join(rows.header)}")
-            words, said = Columns.of(rows.header, [time, label]), rows.header.index(text)
-
-            def parse(row: Row) -> tuple[datetime, str, str]:
-                when, which = words.words(row)
+        name, header, rows = _opened(path, format)
+        if time is None:
+            time = next((column for column in TIMES if column in header), TIMES[0])
+        for column in (time, label, text):
+            if column not in header:
+                raise ValueError(f"{name}: no column {column}: there are {', '.join(header)}")
+        words, said = Columns.of(header, [time, label]), header.index(text)
+        found = []
+        try:
+            for row in rows:
+                when, which = words.words(row.checked())
                 try:
-                    return _time(when), which, str(row.cells[said] or "")
+                    found.append((_time(when), which, str(row.cells[said] or "")))
                 except ValueError:
                     raise BadRow(row, f"it must be a time such as 2017-11-02T09:30Z, got {when!r}", time) from None
-
-            found = [each for piece in parsed(rows, parse) for each in piece]
+        except BadRow as error:
+            raise ValueError(f"{name}: {error}") from None
         times, labels, texts = zip(*found, strict=True) if found else ((), (), ())
-        return cls.of(times, labels, texts, rows.name)
+        return cls.of(times, labels, texts, name)
+
+
+def _opened(path: str, format: Format | None) -> tuple[str, Sequence[str], Iterator[Row]]:
+    """Name, columns and rows of a table. In CSV a text may go over several lines, between quotes."""
+    plain = path.lower().removesuffix(".gz")
+    if format == "csv" or (format is None and (path == "-" or plain.endswith((".csv", ".tsv")))):
+        name, rows = "standard input" if path == "-" else path, _csv(path, plain.endswith(".tsv"))
+        return name, next(rows, Row(1, [], b"")).cells, rows
+    table = read_rows(path, format)
+
+    def rest() -> Iterator[Row]:
+        with closing(table):
+            yield from (row for piece in table.pieces() for row in piece)
+
+    return table.name, table.header, rest()
+
+
+def _csv(path: str, tabs: bool) -> Iterator[Row]:
+    zipped = path.lower().endswith(".gz")
+    binary = sys.stdin.buffer if path == "-" else gzip.open(path) if zipped else open(path, "rb")  # noqa: SIM115
+    with TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="") as file:
+        reader = csv.reader(file, delimiter="\t" if tabs else ",", strict=True)
+        line, width = 1, 0
+        try:
+            for cells in reader:
+                width = width or len(cells)
+                if cells:
+                    wrong = "" if len(cells) == width else f"it must have {width} cells, got {len(cells)}"
+                    yield Row(line, cells, b"", problem=wrong)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise BadRow(Row(line, [], b""), str(error)) from None
 
 
 def _time(word: str) -> datetime:

@@ -47,7 +47,7 @@ class Course:
         looks = np.unique(np.linspace(0, len(X), study.looks + 1).astype(np.int64))
         self.looks = looks[looks > 1]  # after the first comparison
         self.pairs = {"learned_paper": adjacent(labels)}
-        self._others = adjacent(labels, study.neighbours)
+        self._others = adjacent(labels, study.back)
         self._stop, self._lock, self._done = Event(), Lock(), 0
 
     def run(
@@ -57,7 +57,7 @@ class Course:
         progress: Callable[[int, int], object] | None = None,
         folder: Path | None = None,
     ) -> dict[str, Outcome]:
-        """The outcome of each tracker; ``progress`` is told how many comparisons, of how many, have been learned."""
+        """The outcome of each tracker; ``progress`` is told how many comparisons, of how many, are learned."""
         total = sum(len(self.compared(name)[0]) for name in trackers)
         with ThreadPoolExecutor(threads) as pool:
             futures = {name: pool.submit(self._kept, name, make, folder) for name, make in trackers.items()}

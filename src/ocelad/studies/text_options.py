@@ -3,10 +3,11 @@
 Texts are sparse: of n stems a comparison touches a dozen. What suits dense points of 25 dimensions is therefore
 taken here to this kind of data, each for a reason:
 
-- strength .1 / n: differences have mean square 1, spread over n stems, so that a gradient has eigenvalues of the
+- strength .2 / n: differences have mean square 1, spread over n stems, so that a gradient has eigenvalues of the
   order of 1 / n, and a penalty on the trace must be smaller than these;
 - base 1024: a shorter memory has seen most stems hardly ever;
 - start "continue", and step 64: a level keeps what the one before it has learned, at rates from 2 down to .2;
+- origin 1: before it has learned anything a tracker measures as TF-IDF itself does;
 - step_cap: no step longer than it takes to mend the comparison at hand, because texts differ much in how much they
   have in common;
 - threshold_step 0: the scale of M says the same as the threshold, and one of them is enough.
@@ -36,9 +37,9 @@ class TextStudy:
     first
         Learn vocabulary and frequencies on so many first texts. None takes all of them, as the paper does: no
         label enters, but which words will be frequent is known from the beginning.
-    neighbours
-        With how many of the latest texts of its own label, and of other ones, each text is compared. The paper's
-        tracker is given adjacent texts alone.
+    back
+        With which of the latest texts of its own label, and of other ones, each text is compared, see
+        `ocelad.data.adjacent`. The paper's tracker is given adjacent texts alone.
     window
         The share of the stream, at its end, that is embedded.
     strength
@@ -53,16 +54,16 @@ class TextStudy:
 
     features: int = 194
     first: int | None = None
-    neighbours: int = 2
+    back: tuple[int, ...] = (1, 8)
     window: float = 0.25
-    strength: float = 0.1
+    strength: float = 0.2
     rates: tuple[float, ...] = RATES
     dimensions: int = 3
     k: int = 5
     looks: int = 200
 
     def __post_init__(self) -> None:
-        for name, least in (("features", 3), ("neighbours", 1), ("dimensions", 2), ("k", 1), ("looks", 10)):
+        for name, least in (("features", 3), ("dimensions", 2), ("k", 1), ("looks", 10)):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < least:
                 raise ValueError(f"{name} must be an integer >= {least}, got {getattr(self, name)!r}")
         if not 0 < self.window < 1:
@@ -79,6 +80,7 @@ class TextStudy:
                 base=base,
                 step=step,
                 start="continue",
+                origin=1.0,
                 step_cap=True,
                 threshold_step=0.0,
             )
