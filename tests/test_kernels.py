@@ -151,7 +151,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
         turned, tall = Q, n
     else:
         own = dictionary(Q, r, rng)
-        stack, (vec, _, _, lane, V, out, index) = own.arrays[: codes.AT_VEC], own.arrays[codes.AT_VEC :]
+        stack, (vec, _, _, lane, V, out, index, _) = own.arrays[: codes.AT_VEC], own.arrays[codes.AT_VEC :]
         z[:r], vec[codes.DIFFERENCE, :n] = own.columns(1).T @ u, u
         remember(square, index[codes.EVERY], n, stack, own.arrays[codes.AT_VEC :])
         if r < n:
@@ -365,7 +365,7 @@ def test_terms_keep_the_matrix_positive_semi_definite(seed, r, size, zeros):
         z, weight = rng.normal(size=r), 10.0**size * rng.normal()
         w, V = np.linalg.eigh(M + weight * np.outer(z, z))
         M = (V * np.maximum(w, 0.0)) @ V.T
-        m = late.add(s, L, a, m, r, z, weight, work)
+        m = late.add(s, L, a, m, r, r, z, weight, work)
         largest = max(1.0, float(np.abs(s).max()), 10.0**size * r * 20)
         np.testing.assert_allclose(np.diag(s) + (L[:m].T * a[:m]) @ L[:m], M, atol=1e-10 * largest)
 

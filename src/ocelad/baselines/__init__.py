@@ -1,6 +1,7 @@
-"""What the tracker is compared with: the same loop with other parts, and doing nothing at all."""
+"""What the tracker is compared with: the same loop with other parts, batch methods, and doing nothing at all."""
 
 from .adaptive_steps import AdaptiveSteps, adagrad
+from .batch import ITML, LDA, LMNN, MMC, NCA, PCA
 from .compiled import CompiledComid, compiled
 from .dynamics import Candidates, Diffusion, dynamic_mirror_descent
 from .euclid import Euclid
@@ -14,6 +15,12 @@ from .streaming import STREAMING, Tracker
 from .windowed import Windowed
 
 __all__ = [
+    "ITML",
+    "LDA",
+    "LMNN",
+    "MMC",
+    "NCA",
+    "PCA",
     "STREAMING",
     "AdaptiveSteps",
     "Candidates",

@@ -92,6 +92,11 @@ class FixedScale:
     value: float
 
     def normalise(self, u: Any) -> tuple[Any, FixedScale]:
+        entries = u.data if sparse.issparse(u) else u
+        if (
+            np.abs(entries).max(initial=0.0) / self.value * math.sqrt(u.shape[1]) <= LARGEST
+        ):  # and so is no row longer
+            return u / self.value, self
         longest = [norm / self.value for norm in norms(u)]
         row = int(np.argmax(longest)) if longest else 0
         if longest and longest[row] > LARGEST:

@@ -98,7 +98,7 @@ class StackedRice:
         """Arrays for so many learners of so many columns each, all empty."""
         n = _in_fives(self.n)
         height = _in_fives(room + codes.RING) if self.deferred else 0
-        long = max(n, room, height, slots, codes.WIDTH) + 8
+        long = max(n, room, height, slots) + 8
         self.E = np.zeros((slots, n, room))
         self.F = np.zeros((slots, height, room if self.deferred else 0))
         self.S, self.scalars = np.zeros((slots, room)), np.zeros((slots, codes.SCALARS))
@@ -132,6 +132,8 @@ class StackedRice:
         panels, long = self.arrays[codes.AT_OUT].shape[0], self.arrays[codes.AT_VEC].shape[1]
         addresses = [array.ctypes.data for array in self.arrays]
         self.where = np.array([*addresses, slots, rows, room, height, panels, long, self.late], dtype=np.int64)
+        # kernels know at compile time what there is
+        self.how = (self.where, self.deferred or None, self.late > 0 or None)
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
@@ -156,7 +158,7 @@ class StackedRice:
         """Room for so many levels, and one more column than so many in each, keeping what there is."""
         E, F, S, scalars, meta, losses, state, _, features, U, L, A = self.arrays[: codes.AT_VEC]
         slots, room = S.shape
-        more_slots = levels + 2 if levels + 1 > slots else slots
+        more_slots = levels + 1 + self.deferred if levels + 1 > slots else slots
         more_room = room
         if min(rank + 1, self.n) > room:
             # columns that are read in full had better lie close together; others are as well moved seldom
@@ -207,17 +209,17 @@ class StackedRice:
             self.features[1] = self.features[0]
             self.meta[codes.RANK :, 1], self.meta[codes.CLOCK, codes.LEVELS] = self.meta[codes.RANK :, 0], 1
         else:
-            while not _kernels().open_levels(count, t, self.where):
+            while not _kernels().open_levels(count, t, *self.how):
                 self._make_room(t)
         return Opening(t, tuple(range(count)), tuple(float(length(level, self.base)) for level in range(count)))
 
     def losses(self, loss: PairLoss) -> Array:
-        _kernels().one(loss.u, float(loss.y), self.where, False)
+        _kernels().one(loss.u, float(loss.y), self.where, False, *self.how[1:])
         return self.losses_now[: self.levels].copy()
 
     def update(self, loss: PairLoss) -> None:
         self._settle()
-        _kernels().one(loss.u, float(loss.y), self.where, True)
+        _kernels().one(loss.u, float(loss.y), self.where, True, *self.how[1:])
 
     def mix(self, p: Array) -> Metric:
         return Metric(self.parts(p).M, self.threshold(p))
@@ -276,7 +278,7 @@ class StackedRice:
         while done < many:
             self.state[: len(ocelad.state), : ocelad.state.shape[1]] = ocelad.state
             part = slice(done, done + _BLOCK)
-            block = (*_differences(u[part]), y[part], self.where)
+            block = (*_differences(u[part]), y[part], *self.how)
             try:
                 done += kernels.run(*block)
             finally:  # Ctrl-C is heard as the kernel returns: it has learned nevertheless
@@ -286,7 +288,7 @@ class StackedRice:
 
     def _report(self, ocelad: Ocelad[Metric]) -> None:
         """Let Algorithm 1 know what the kernels have done."""
-        ocelad.t, levels = self.meta[codes.CLOCK, [codes.TIME, codes.LEVELS]].tolist()
+        ocelad.t, levels = self.meta[codes.CLOCK, codes.TIME : codes.LEVELS + 1].tolist()
         ocelad.state = self.state[:levels, : ocelad.state.shape[1]].copy()
         ocelad.losses = self.losses_now[:levels].copy()
         if levels != len(ocelad.lengths):

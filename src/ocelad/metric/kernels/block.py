@@ -53,7 +53,7 @@ from .codes import (
 )
 from .dictionary import forget, height, prepare, widen
 from .factored import distance, extend, project, rank_one, shrink, truncate
-from .jit import kernel
+from .jit import Mode, kernel
 from .layout import Scratch, Stack, arrays
 from .levels import opening, room_for, shift, watch
 
@@ -80,19 +80,28 @@ def margin(y: float, mu: float, d2: float) -> float:
 
 
 @kernel
-def judge(y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
+def judge(
+    y: float,
+    square: float,
+    rows: Integers,
+    count: int,
+    stack: Stack,
+    scratch: Scratch,
+    deferred: Mode,
+    waiting: Mode,
+) -> None:
     """Every level's loss; its projection of u, slope and squared distance stay in Z for the step."""
     E, F, S, scalars, meta, losses, _, options, _, U, L, A = stack
     vec, Z, G, _, _, _, index, _ = scratch
     u, every, room, recently = vec[DIFFERENCE], index[EVERY], S.shape[1], vec[RECENTLY]
-    if F.shape[1] > 0:
+    if deferred is not None:
         if meta[CLOCK, RECENT] == RING:
             forget(stack, scratch)
         project(U, meta[CLOCK, RECENT], u, rows, count, recently)
     for j in range(meta[CLOCK, LEVELS]):
         slot, z = meta[ORDER, j], Z[j]
         r = meta[RANK, slot]
-        if F.shape[1] > 0:
+        if deferred is not None:
             k, since = meta[COUNT, slot], meta[SINCE, slot]
             project(E[slot], k, u, rows, count, G)
             for i in range(meta[CLOCK, RECENT] - since):
@@ -101,7 +110,7 @@ def judge(y: float, square: float, rows: Integers, count: int, stack: Stack, scr
         else:
             project(E[slot], r, u, rows, count, z)
         d2 = distance(S[slot], r, scalars[slot, SIGMA], z, square)
-        if L.shape[1] > 0:
+        if waiting is not None:
             d2 = max(0.0, d2 + late.distance(L[slot], A[slot], meta[COUNT, slot], r, z))
         losses[j], z[room] = margin_loss(int(options[LOSS]), margin(y, scalars[slot, MU], d2))
         z[room + 1] = d2
@@ -120,38 +129,50 @@ def effective_step(step: float, slope: float, loss: float, square: float, option
 
 
 @kernel
-def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
+def learn(
+    y: float,
+    square: float,
+    rows: Integers,
+    count: int,
+    stack: Stack,
+    scratch: Scratch,
+    deferred: Mode,
+    waiting: Mode,
+) -> None:
     """One COMID step of every level, after `judge`."""
     E, F, S, scalars, meta, losses, _, options, _, _, L, A = stack
     vec, Z, _, lane, V, out, index, work = scratch
     n, u, room, most = int(options[N]), vec[DIFFERENCE], S.shape[1], int(options[MAX_RANK])
-    span, deferred = 0.5 * options[BASE], F.shape[1] > 0
-    if deferred and square > 0.0:
+    span = 0.5 * options[BASE]
+    if deferred is not None:
         prepare(square, rows, count, stack, scratch)
     for j in range(meta[CLOCK, LEVELS]):
         span *= 2.0
         slot, z, slope = meta[ORDER, j], Z[j], Z[j, room]
         r, sigma, s = meta[RANK, slot], scalars[slot, SIGMA], S[slot]
-        Q = F[slot] if deferred else E[slot]
-        tall = height(slot, meta) if deferred else n
-        waits = L.shape[1] > 0 and (r >= FULL or meta[COUNT, slot] > 0)
+        Q, tall, waits = E[slot], n, False
+        if deferred is not None:
+            Q, tall = F[slot], height(slot, meta)
+        if waiting is not None:
+            waits = r >= FULL or meta[COUNT, slot] > 0
         step = effective_step(options[STEP] / np.sqrt(span), slope, losses[j], square, options)
         tau = step * options[STRENGTH]
         if slope != 0.0 and square > 0.0 and step > 0.0:
-            before = r
-            if r < n and deferred:
-                r = widen(slot, n, square, z, stack, scratch)
-                tall = height(slot, meta)
-            elif r < n:
-                r = extend(Q, n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])
+            before, weight = r, step * y * slope
+            if r < n:
+                if deferred is not None:
+                    r = widen(slot, n, square, z, stack, scratch)
+                    tall = height(slot, meta)
+                else:
+                    r = extend(Q, n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])
             if r > before:
                 s[before] = sigma
-                for k in range(meta[COUNT, slot] if waits else 0):
-                    L[slot, k, before] = 0.0
-            if waits:
-                meta[COUNT, slot] = late.add(s, L[slot], A[slot], meta[COUNT, slot], r, z, step * y * slope, work)
-            else:
-                rank_one(Q, tall, s, r, z, step * y * slope, vec, lane, V, out, index)
+            if waiting is not None:  # noqa: SIM102 (a condition of its own: else the compiler sees no None)
+                if waits:
+                    terms = meta[COUNT, slot]
+                    meta[COUNT, slot] = late.add(s, L[slot], A[slot], terms, before, r, z, weight, work)
+            if not waits:
+                rank_one(Q, tall, s, r, z, weight, vec, lane, V, out, index)
         if not waits:
             r, sigma = shrink(Q, tall, s, r, sigma, tau)
         if r > most:
@@ -165,7 +186,9 @@ def learn(y: float, square: float, rows: Integers, count: int, stack: Stack, scr
 
 
 @kernel
-def run(values: Array, start: Integers, feature: Integers, y: Array, where: Integers) -> int:
+def run(
+    values: Array, start: Integers, feature: Integers, y: Array, where: Integers, deferred: Mode, waiting: Mode
+) -> int:
     """Learn a block of comparisons; returns how many were learned before the arrays became too small.
 
     The differences are in ``values`` one after the other; if sparse, the nonzeros of number i are those at
@@ -195,7 +218,7 @@ def run(values: Array, start: Integers, feature: Integers, y: Array, where: Inte
             u[rows[k]] = values[at + k]
             square += values[at + k] * values[at + k]
 
-        judge(y[i], square, rows, count, stack, scratch)
+        judge(y[i], square, rows, count, stack, scratch, deferred, waiting)
         mixed = 0.0
         if rule != FIXED_SHARE:
             combine.probabilities(state, levels, p)
@@ -205,38 +228,38 @@ def run(values: Array, start: Integers, feature: Integers, y: Array, where: Inte
                 d2 += p[j] * Z[j, room + 1]
             mixed = margin_loss(int(options[LOSS]), margin(y[i], mu, d2))[0]
         combine.update(rule, state, losses, levels, p, mixed, options[RATE], options[SHARE])
-        learn(y[i], square, rows, count, stack, scratch)
+        learn(y[i], square, rows, count, stack, scratch, deferred, waiting)
         combine.reopen(rule, state, levels, opens, base, options[RESET] > 0.0)
         if opens > levels:
             losses[levels] = np.nan
-        shift(stack, opens, options[GOES_ON] > 0.0)
+        shift(stack, opens, options[GOES_ON] > 0.0, deferred, waiting)
         meta[CLOCK, TIME] += 1
         if meta[CLOCK, TIME] % TIDY == 0:
-            watch(stack, scratch)
+            watch(stack, scratch, deferred)
     return y.shape[0]
 
 
 @kernel
-def open_levels(count: int, t: int, where: Integers) -> bool:
+def open_levels(count: int, t: int, where: Integers, deferred: Mode, waiting: Mode) -> bool:
     """Open levels 0, ..., count - 1 at time t, if there is room for them."""
     stack, scratch = arrays(where)
     if not room_for(count, stack):
         return False
-    shift(stack, count, stack[7][GOES_ON] > 0.0)
+    shift(stack, count, stack[7][GOES_ON] > 0.0, deferred, waiting)
     stack[4][CLOCK, TIME] = t
     if t % TIDY == 0:
-        watch(stack, scratch)
+        watch(stack, scratch, deferred)
     return True
 
 
 @kernel
-def one(u: Array, y: float, where: Integers, learns: bool) -> None:
+def one(u: Array, y: float, where: Integers, learns: bool, deferred: Mode, waiting: Mode) -> None:
     """Judge a comparison at every level, and learn it."""
     stack, scratch = arrays(where)
     square, n = 0.0, u.shape[0]
     for e in range(n):
         scratch[0][DIFFERENCE, e] = u[e]
         square += u[e] * u[e]
-    judge(y, square, scratch[6][EVERY], n, stack, scratch)
+    judge(y, square, scratch[6][EVERY], n, stack, scratch, deferred, waiting)
     if learns:
-        learn(y, square, scratch[6][EVERY], n, stack, scratch)
+        learn(y, square, scratch[6][EVERY], n, stack, scratch, deferred, waiting)

@@ -37,7 +37,7 @@ from .codes import (
     WIDTH,
 )
 from .factored import dot, extend, rotate
-from .jit import kernel, sums
+from .jit import apart, kernel, sums
 from .layout import Scratch, Stack
 
 SPREAD = 8.0  # how much longer than its combination the coefficients of a unit column may be
@@ -83,6 +83,7 @@ def height(slot: int, meta: Integers) -> int:
 @kernel
 def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
     """E <- (E, U) F, F <- I."""
+    apart()
     E, F, scalars, meta, features, U = stack[0], stack[1], stack[3], stack[4], stack[8], stack[9]
     V, out, index = scratch[4], scratch[5], scratch[6]
     k, r, since, recent = meta[COUNT, slot], meta[RANK, slot], meta[SINCE, slot], meta[CLOCK, RECENT]
@@ -126,11 +127,12 @@ def remember(square: float, rows: Integers, count: int, stack: Stack, scratch: S
 @kernel
 def prepare(square: float, rows: Integers, count: int, stack: Stack, scratch: Scratch) -> None:
     """Before a step that moves any learner: compress where that pays, and keep the comparison."""
+    apart()
     scalars, meta, Z, moves = stack[3], stack[4], scratch[1], False
     for j in range(meta[CLOCK, LEVELS]):
         slot = meta[ORDER, j]
         r, m = meta[RANK, slot], height(slot, meta)
-        if Z[j, Z.shape[1] - 8] != 0.0:
+        if Z[j, Z.shape[1] - 8] != 0.0 and square > 0.0:
             moves = True
             scalars[slot, DEBT] += float(m - r) * r * r
             if scalars[slot, DEBT] > float(r) * m * meta[TOUCHED, slot] and r > 0:
@@ -142,6 +144,7 @@ def prepare(square: float, rows: Integers, count: int, stack: Stack, scratch: Sc
 @kernel
 def forget(stack: Stack, scratch: Scratch) -> None:
     """Make room for comparisons to come: learners keep of the recent ones what they need."""
+    apart()
     meta, features, U = stack[4], stack[8], stack[9]
     for j in range(meta[CLOCK, LEVELS]):
         slot = meta[ORDER, j]
@@ -161,6 +164,7 @@ def widen(slot: int, n: int, square: float, z: Array, stack: Stack, scratch: Scr
 
     The comparison is the latest of those remembered.
     """
+    apart()
     E, F, meta = stack[0], stack[1], stack[4]
     vec, index = scratch[0], scratch[6]
     r, m, u, c = meta[RANK, slot], height(slot, meta), vec[DIFFERENCE], vec[COORDINATES]

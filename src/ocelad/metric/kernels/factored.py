@@ -13,7 +13,7 @@ import numpy as np
 
 from ...learner import Array, Integers
 from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
-from .jit import kernel, sums
+from .jit import apart, kernel, sums
 from .secular import EPS, roots, vectors
 
 LOOSE = 1e-14  # columns farther than this from orthonormal are mended
@@ -149,6 +149,7 @@ def rotate(
     Five of the given rows and four columns at a time, which is what the registers hold: ``rows`` must go on up to
     a multiple of five.
     """
+    apart()
     panels = (kept + WIDTH - 1) // WIDTH
     own = (k + 3) // 4 * 4
     for first, last in ((k, own), (own + more, own + (more + 3) // 4 * 4)):
@@ -222,6 +223,7 @@ def _gram(Q: Array, rows: Integers, count: int, r: int, V: Array) -> float:
 @kernel
 def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, out: Array, index: Integers) -> float:
     """Watch over the columns: if rounding has made them less than orthonormal, Q <- Q (3 I - Q'Q) / 2 mends it."""
+    apart()
     off = _gram(Q, rows, count, r, V)
     if off > LOOSE:
         source, target = index[SOURCE], index[TARGET]
@@ -290,6 +292,7 @@ def rank_one(
     index: Integers,
 ) -> None:
     """The eigenpairs of Q (diag(s) + a z z') Q'."""
+    apart()
     source, lanes = index[SOURCE], index[LANE]
     sign = 1.0 if a > 0.0 else -1.0  # for a < 0, minus the whole matrix is solved
     _order(s, r, sign, source)

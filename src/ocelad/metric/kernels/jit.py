@@ -32,6 +32,10 @@ def sums(function: F) -> F:
     return _compiled(function, {"reassoc", "contract"})
 
 
+Mode = bool | None
+"""An argument that says what else there is, or None: then the compiler leaves out what it is not None for."""
+
+
 def _pointer(kind: Any) -> Any:
     def at(_context: Any, _address: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -47,3 +51,15 @@ def _pointer(kind: Any) -> Any:
 # instruction for every slice, would take as long as a small step; and an address passes from Python at no cost.
 array_at: Any = numba.carray  # type: ignore[attr-defined]
 floats_at, integers_at = _pointer(types.float64), _pointer(types.int64)
+
+
+def _apart(_context: Any) -> Any:
+    def code(context: Any, builder: Any, _signature: Any, _args: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), code
+
+
+# Called first in a long kernel: the compiler then leaves it a function, and does not copy it to all its callers.
+apart: Any = intrinsic(_apart)

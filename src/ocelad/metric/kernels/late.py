@@ -14,7 +14,7 @@ import numpy as np
 
 from ...learner import Array
 from .factored import dot
-from .jit import kernel, sums
+from .jit import apart, kernel, sums
 
 CLOSE = 1e-7  # a relative step so small that the next one, some square of it, would be lost in rounding
 NEGLIGIBLE = 1e-13  # beside the largest eigenvalue
@@ -33,6 +33,7 @@ def _weigh(L: Array, m: int, r: int, y: Array, g: Array) -> None:
 @sums
 def _system(L: Array, a: Array, m: int, r: int, inverse: Array, K: Array, y: Array) -> None:
     """K = diag(1 / a) + L diag(inverse) L'."""
+    apart()
     for k in range(m):
         for i in range(r):
             y[i] = L[k, i] * inverse[i]
@@ -80,6 +81,7 @@ def _backsolve(K: Array, m: int, pivot: Array, g: Array) -> None:
 @kernel
 def _solve(L: Array, m: int, r: int, inverse: Array, K: Array, pivot: Array, b: Array, g: Array, w: Array) -> None:
     """w += (X + x)^-1 b."""
+    apart()
     for i in range(r):
         b[i] *= inverse[i]
     _weigh(L, m, r, b, g)
@@ -94,6 +96,7 @@ def _solve(L: Array, m: int, r: int, inverse: Array, K: Array, pivot: Array, b: 
 @kernel
 def negative(s: Array, L: Array, a: Array, m: int, r: int, z: Array, weight: float, work: Array) -> float:
     """x > 0, if diag(s) + L'diag(a) L + weight z z' has the eigenvalue -x, its vector in work[0]; else 0."""
+    apart()
     w, b, inverse, y, g, pivot, K = work[0], work[1], work[2], work[3], work[4], work[5], work[6:]
     largest, target = 0.0, -1.0 / weight
     for i in range(r):
@@ -144,8 +147,14 @@ def distance(L: Array, a: Array, m: int, r: int, z: Array) -> float:
 
 
 @kernel
-def add(s: Array, L: Array, a: Array, m: int, r: int, z: Array, weight: float, work: Array) -> int:
-    """Add weight z z', and what keeps the matrix positive semi-definite; returns how many terms there are."""
+def add(s: Array, L: Array, a: Array, m: int, before: int, r: int, z: Array, weight: float, work: Array) -> int:
+    """Add weight z z', and what keeps the matrix positive semi-definite; returns how many terms there are.
+
+    The rank was less before this comparison: of what is new, earlier terms have nothing.
+    """
+    for k in range(m):
+        for i in range(before, r):
+            L[k, i] = 0.0
     x = negative(s, L, a, m, r, z, weight, work) if weight < 0.0 else 0.0
     for i in range(r):
         L[m, i] = z[i]

@@ -19,7 +19,7 @@ from .codes import (
 )
 from .dictionary import clear, forget, height, touch
 from .factored import tidy
-from .jit import kernel
+from .jit import Mode, apart, kernel
 from .layout import Scratch, Stack
 
 
@@ -36,13 +36,13 @@ def opening(clock: int, base: int) -> int:
 
 
 @kernel
-def _copy(stack: Stack, source: int, target: int) -> None:
+def _copy(stack: Stack, source: int, target: int, deferred: Mode, waiting: Mode) -> None:
     E, F, S, scalars, meta, features, L, A = (
         *(stack[0], stack[1], stack[2], stack[3], stack[4], stack[8]),
         *(stack[10], stack[11]),
     )
     rank, width = meta[RANK, source], meta[COUNT, source]
-    if F.shape[1] > 0:
+    if deferred is not None:
         clear(E[target], features[target], meta[TOUCHED, target])
         rows, touched = features[source, LIST], meta[TOUCHED, source]
         meta[TOUCHED, target] = touch(features[target], 0, rows, touched)
@@ -58,6 +58,7 @@ def _copy(stack: Stack, source: int, target: int) -> None:
         for e in range(E.shape[1]):
             for i in range(rank):
                 E[target, e, i] = E[source, e, i]
+    if waiting is not None:
         meta[COUNT, target] = width
         for k in range(width):
             A[target, k] = A[source, k]
@@ -71,7 +72,7 @@ def _copy(stack: Stack, source: int, target: int) -> None:
 
 
 @kernel
-def shift(stack: Stack, count: int, goes_on: bool) -> None:
+def shift(stack: Stack, count: int, goes_on: bool, deferred: Mode, waiting: Mode) -> None:
     """Levels 0, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself."""
     meta = stack[4]
     levels = meta[CLOCK, LEVELS]
@@ -82,24 +83,26 @@ def shift(stack: Stack, count: int, goes_on: bool) -> None:
             meta[ORDER, j] = meta[ORDER, j - 1]
         meta[ORDER, 0] = free
         meta[CLOCK, LEVELS] = max(levels, count)
-        _copy(stack, meta[ORDER, 1] if continues else 0, free)
+        _copy(stack, meta[ORDER, 1] if continues else 0, free, deferred, waiting)
     for j in range(count):
         stack[3][meta[ORDER, j], DISCARDED] = 0.0
 
 
 @kernel
-def watch(stack: Stack, scratch: Scratch) -> None:
+def watch(stack: Stack, scratch: Scratch, deferred: Mode) -> None:
     """Keep the columns of all learners orthonormal."""
-    E, F, meta, features = stack[0], stack[1], stack[4], stack[8]
+    apart()
+    E, meta, features = stack[0], stack[4], stack[8]
     V, out, index = scratch[4], scratch[5], scratch[6]
-    if F.shape[1] > 0:
+    if deferred is not None:
         forget(stack, scratch)
     for j in range(meta[CLOCK, LEVELS]):
         slot = meta[ORDER, j]
-        if F.shape[1] > 0 and meta[RANK, slot] > 0:
-            tidy(E[slot], features[slot, LIST], meta[TOUCHED, slot], meta[RANK, slot], V, out, index)
-        elif meta[RANK, slot] > 0:
-            tidy(E[slot], index[EVERY], E.shape[1], meta[RANK, slot], V, out, index)
+        rows, count = index[EVERY], E.shape[1]
+        if deferred is not None:
+            rows, count = features[slot, LIST], meta[TOUCHED, slot]
+        if meta[RANK, slot] > 0:
+            tidy(E[slot], rows, count, meta[RANK, slot], V, out, index)
 
 
 @kernel

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...learner import Array, Integers
 from .codes import STRIDE, WIDTH
-from .jit import kernel
+from .jit import apart, kernel
 
 EPS = float(np.finfo(np.float64).eps)
 CLOSE = 1e-5  # a relative step so small that the next one, some cube of it, would be lost in rounding
@@ -121,6 +121,7 @@ def _gather(lane: Array, lanes: int, index: Integers) -> int:
 @kernel
 def roots(d: Array, z: Array, a: float, k: int, near: Array, offset: Array, lane: Array, index: Integers) -> None:
     """Root j = near[j] + offset[j], for d[0] < ... < d[k-1], all z[i] != 0 and a > 0. Uses up d[k] and z[k]."""
+    apart()
     total = 0.0
     for i in range(k):
         total += z[i] * z[i]
@@ -152,6 +153,7 @@ def roots(d: Array, z: Array, a: float, k: int, near: Array, offset: Array, lane
 @kernel
 def vectors(d: Array, z: Array, k: int, near: Array, offset: Array, zhat: Array, V: Array) -> None:
     """The eigenvector of root j is column j of V, which is kept as V[j // WIDTH, i, j % WIDTH]."""
+    apart()
     rows = _whole(k)
     for i in range(rows):
         zhat[i] = 1.0

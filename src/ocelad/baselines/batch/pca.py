@@ -1,0 +1,56 @@
+"""Principal component analysis (Pearson 1901), by scikit-learn: what can be had without labels."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.decomposition import PCA as PrincipalComponents
+from sklearn.utils.validation import validate_data
+
+from ...metric import Mahalanobis, validate
+from .fitted import FromLabels
+
+
+class PCA(FromLabels):
+    """The directions in which points vary most.
+
+    Parameters
+    ----------
+    n_components
+        How many dimensions to keep, the most important; None keeps all.
+    whiten
+        Whether each of them is measured in units of its own spread, as Mahalanobis (1936) does.
+    preprocessor
+        Turns indicators into points: an array whose rows they number, or a function.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.0], [3.0, 1.0], [6.0, 0.0], [9.0, 1.0]]
+    >>> PCA(n_components=1).fit(X).components_.round(2)
+    array([[1.  , 0.07]])
+    """
+
+    def __init__(self, n_components: int | None = None, *, whiten: bool = False, preprocessor: Any = None) -> None:
+        self.n_components = n_components
+        self.whiten = whiten
+        self.preprocessor = preprocessor
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn from points of shape (m, n); classes, if given, are not looked at."""
+        new, X = self._opened_points(X)
+        X = validate_data(new, X, dtype=np.float64, ensure_min_samples=2)
+        k = validate.n_components(self.n_components, X.shape[1])
+        if k is not None and k > len(X):
+            raise ValueError(f"n_components must be at most the number of points, {len(X)}, got {k}")
+        fitted = PrincipalComponents(n_components=k, svd_solver="full").fit(X)
+        L = fitted.components_
+        if self.whiten:
+            varies = fitted.explained_variance_ > 1e-15 * fitted.explained_variance_[0]
+            L = L[varies] / np.sqrt(fitted.explained_variance_[varies, None])
+        return self._become(new, Mahalanobis.embedding(L))
