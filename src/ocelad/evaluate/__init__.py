@@ -11,6 +11,7 @@ from .growth import Growth, geometric_lengths, growth_exponent
 from .problems import Problem
 from .progressive import Foreseen, progressive
 from .quick import nmi, quick_cluster_nmi, quick_knn_error
+from .reduction import discriminant
 from .regret import Regret, dyadic_intervals, interval_sums, variation
 from .running import Running
 
@@ -31,6 +32,7 @@ __all__ = [
     "cluster_nmi",
     "corollary_1",
     "descent_bound",
+    "discriminant",
     "dyadic_intervals",
     "geometric_lengths",
     "growth_exponent",

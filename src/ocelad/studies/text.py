@@ -2,7 +2,9 @@
 
 Each text becomes a row of TF-IDF weights of stems, and is compared with texts just before it: similar if they have
 the same label. Every tracker predicts a comparison before it learns it; the AUC is that of adjacent texts, by the
-score d^2 / mu. The window, the last quarter of the stream, is placed in the metric as it is at its midpoint.
+score d^2 / mu. The window, the last quarter of the stream, is placed in the metric learned up to its midpoint: the
+mean since the window began, and of that the three dimensions which best tell apart its texts seen so far
+(`evaluate.discriminant`). Nothing after the midpoint enters, neither there nor in LDA.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from ..data import LabelledTexts, TextStream
-from ..evaluate import aligned_series, knn_error
+from ..evaluate import aligned_series, discriminant, knn_error
 from ..learner import Array, Integers
-from .text_course import Course
+from .text_course import EMBEDDED, Course
 from .text_options import TextStudy
 
 
@@ -134,13 +136,16 @@ def run_text(
     _check(texts, study, window)
     front = TextStream(study.features).fit(texts.texts[: study.first])
     X = front.transform(texts.texts).toarray()
-    course = Course(X, texts.labels, study, (window.start + window.stop) // 2)
+    course = Course(X, texts.labels, study, window)
     outcomes = course.run(study.trackers(X.shape[1]), threads, progress, folder)
 
     stems = [tuple(front.stems(text)) for text in texts.texts[window]]
     unique = np.array(sorted({each: k for k, each in reversed(list(enumerate(stems)))}.values()))
     places = _places(X, texts.labels, study, window, course.midpoint)
-    places |= {name: X[window] @ outcomes[name].components.T for name in ("learned", "learned_paper")}
+    seen = slice(window.start, course.midpoint)
+    for name in EMBEDDED:
+        P = discriminant(outcomes[name].metric, X[seen], texts.labels[seen], study.dimensions)
+        places[name] = X[window] @ P.T
     ours, labels = outcomes["learned"], texts.labels[window]
     order = ("learned", "learned_paper", "pca", "lda", "raw")
     return TextResults(

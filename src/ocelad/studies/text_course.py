@@ -22,15 +22,16 @@ from ..learner import Array, Integers
 from ..metric import MetricTracker
 from .text_options import TextStudy
 
+EMBEDDED = ("learned", "learned_paper")
 BLOCK = 512  # comparisons in one go, dense
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a tracker has done: its AUC, its map at the midpoint, and what it was like at each look, if watched."""
+    """How a tracker has done: its AUC, its metric in the window's first half, and that at each look, if watched."""
 
     auc: Array
-    components: Array
+    metric: Array  # M, the mean of looks since the window began, up to its midpoint
     relevance: Array  # look, stem
     maps: Array  # look, dimension, stem
 
@@ -42,8 +43,9 @@ class Stopped(Exception):
 class Course:
     """What every tracker goes through: rows, their labels, and which of them are compared."""
 
-    def __init__(self, X: Array, labels: Integers, study: TextStudy, midpoint: int) -> None:
-        self.X, self.labels, self.study, self.midpoint = X, labels, study, midpoint
+    def __init__(self, X: Array, labels: Integers, study: TextStudy, window: slice) -> None:
+        self.X, self.labels, self.study = X, labels, study
+        self.start, self.midpoint = window.start, (window.start + window.stop) // 2
         looks = np.unique(np.linspace(0, len(X), study.looks + 1).astype(np.int64))
         self.looks = looks[looks > 1]  # after the first comparison
         self.pairs = {"learned_paper": adjacent(labels)}
@@ -81,7 +83,7 @@ class Course:
         """The outcome from the folder, or a new one, which is put there."""
         if folder is None:
             return self._follow(name, make())
-        content = hashlib.sha256(f"{name} {self.study} {self.midpoint} {make()!r}".encode())
+        content = hashlib.sha256(f"{name} {self.study} {self.start} {self.midpoint} {make()!r}".encode())
         content.update(self.X.tobytes() + self.labels.tobytes())
         path = folder / f"{name}-{content.hexdigest()[:16]}.npz"
         if path.exists():
@@ -100,9 +102,11 @@ class Course:
     def _follow(self, name: str, tracker: MetricTracker) -> Outcome:
         later, earlier, adjacent = self.compared(name)
         y = np.where(self.labels[later] == self.labels[earlier], 1, -1)
+        half = {self.midpoint, *self.looks[(self.looks > self.start) & (self.looks < self.midpoint)].tolist()}
         looks = set(self.looks.tolist()) if name == "learned" else set()
-        scores, components, relevance, maps = [], np.zeros(0), [], []
-        texts = np.array(sorted(looks | {self.midpoint, len(self.X)}))
+        half = half if name in EMBEDDED else set()
+        scores, metric, relevance, maps = [], np.zeros((self.X.shape[1],) * 2), [], []
+        texts = np.array(sorted(looks | half | {len(self.X)}))
         seen = dict(zip(np.searchsorted(later, texts).tolist(), texts.tolist(), strict=True))
         done = 0
         for stop in sorted({*seen, *range(BLOCK, len(y), BLOCK)}):
@@ -110,19 +114,19 @@ class Course:
                 raise Stopped
             part = slice(done, stop)
             pairs = np.stack([self.X[later[part]], self.X[earlier[part]]], axis=1)
-            foreseen = progressive(tracker, pairs, y[part])
+            foreseen = progressive(tracker, pairs, y[part], adjacent[part])
             scores.append(np.array(foreseen.squares) / np.array(foreseen.thresholds))
             self._count(stop - done)
             done, now = stop, seen.get(stop)
-            if now == self.midpoint:
-                components = tracker.components_[: self.study.dimensions]
+            if now in half:
+                metric += tracker.get_mahalanobis_matrix() / len(half)
             if now in looks:
                 diagonal = tracker.get_mahalanobis_matrix().diagonal()
                 relevance.append(diagonal / (diagonal.sum() or 1.0))
                 maps.append(tracker.components_[:2])
         judged = y[adjacent]
-        auc = roc_auc_score(judged, -np.concatenate(scores)[adjacent]) if len(np.unique(judged)) > 1 else np.nan
-        return Outcome(np.array(auc), components, np.array(relevance), np.array(maps))
+        auc = roc_auc_score(judged, -np.concatenate(scores)) if len(np.unique(judged)) > 1 else np.nan
+        return Outcome(np.array(auc), metric, np.array(relevance), np.array(maps))
 
     def _count(self, more: int) -> None:
         with self._lock:
