@@ -123,6 +123,22 @@ def test_pressed_twice_it_is_heard_at_once():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_between_two_steps_it_is_heard_and_held_again():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        with undivided() as pause:
+            for step in range(3):
+                with undivided() as inner:  # does nothing of its own
+                    signal.raise_signal(signal.SIGINT)
+                    inner()
+                assert len(heard) == step
+                pause()
+                assert len(heard) == step + 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("ignored", [False, True])
 def test_whoever_listens_still_does(ignored):
     heard = []

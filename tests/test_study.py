@@ -76,6 +76,16 @@ def test_the_oracle_sees_both_clusterings_and_noise_makes_labels_worse():
     assert more[0, :3, 0].mean() < found[0, :3, 0].mean()
 
 
+def test_the_batch_solution_is_lost_after_a_change_unless_it_is_refitted():
+    study = replace(
+        TINY, methods=("LMNN", "LMNN, refitted", "Euclid"), segments=(SEGMENTS[0], Segment(250, "B", 0.0))
+    )
+    (once, again, euclid) = run_trial(study, 0).measures[:, :, 0]
+    before, after = slice(2, 3), slice(-1, None)
+    assert once[before].mean() < euclid[before].mean()
+    assert once[after].mean() > euclid[after].mean() > again[after].mean()
+
+
 @pytest.mark.parametrize("name", [*METHODS])
 def test_every_method_can_take_part(name):
     outcome = run_trial(replace(TINY, methods=(name,), segments=(Segment(98, "A", 0.02),)), 0)

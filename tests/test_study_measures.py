@@ -51,6 +51,9 @@ def test_label_noise_turns_its_share_of_labels_and_pairs_per_step_multiplies():
     at = {tuple(np.round(x, 9)): label for x, label in zip(data.points @ block.rotation.T, data.A, strict=True)}
     true = [at[tuple(np.round(x, 9))] == at[tuple(np.round(z, 9))] for x, z in block.pairs]
     assert np.mean((block.y == 1) != true) == pytest.approx(0.2, abs=0.02)
+    np.testing.assert_array_equal(
+        block.labels, [[at[tuple(np.round(x, 9))] for x in pair] for pair in block.pairs]
+    )
 
 
 def test_quick_error_is_the_exact_error(embeddings):

@@ -60,6 +60,15 @@ def test_a_batch_is_the_same_loop(stream, sizes):
     np.testing.assert_array_equal(batched.predict(pairs), single.predict(pairs))
 
 
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_method_fitted_once_stays_as_it_was(stream, size):
+    pairs, y = stream
+    tracker = Windowed(Mean(), window=20, every=15, once=True)
+    for start in range(0, 100, size):
+        tracker.partial_fit(pairs[start : start + size], y[start : start + size])
+    assert [seen for seen, _ in FITTED] == [[float(t) for t in range(15)]]
+
+
 def test_windows_of_one_kind_are_passed_over(stream):
     pairs, _ = stream
     y = np.ones(100)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import cache
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def softmax(v: Array) -> Array:
     return w / w.sum()
 
 
-def _reopen(state: Array, opening: Opening, rows: Array) -> Array:
+def _reopen(state: Array, opening: Opening, rows: Any) -> Array:
     """Write fresh rows for the slots that open, adding those that are new."""
     if not opening.slots:
         return state
@@ -48,17 +49,16 @@ def _reopen(state: Array, opening: Opening, rows: Array) -> Array:
     return grown
 
 
-def _interval_rate(span: Array) -> Array:
+def _interval_rate(span: Any) -> Any:
     """eta_I = min(1/2, 1/sqrt|I|)."""
     return np.minimum(0.5, 1.0 / np.sqrt(span))
 
 
-def _interval_rows(opening: Opening) -> Array:
-    """Intervals that have just opened: log_weight = log rate; a slot that never closes takes its age for |I|."""
-    length = np.array(opening.lengths)
-    endless = np.isinf(length)
-    span = np.where(endless, 1.0, length)
-    return np.column_stack([np.log(_interval_rate(span)), span, endless])
+@cache
+def _interval_row(length: float) -> tuple[float, float, float]:
+    """An interval that has just opened: log_weight = log rate; a slot that never closes takes its age for |I|."""
+    span = 1.0 if length == np.inf else length
+    return float(np.log(_interval_rate(span))), span, float(length == np.inf)
 
 
 def advanced(state: Array, r: Array) -> Array:
@@ -100,10 +100,10 @@ class OceladWeights:
             raise ValueError(f"regret must be 'mean' or 'mixture', got {self.regret!r}")
 
     def open(self, state: Array, opening: Opening) -> Array:
-        rows = _interval_rows(opening)
+        rows = [_interval_row(length) for length in opening.lengths]
         if not self.reset:
-            for row, slot in zip(rows, opening.slots, strict=True):
-                row[0] = state[slot, 0] if slot < len(state) else row[0]
+            for k, slot in enumerate(opening.slots):
+                rows[k] = (state[slot, 0] if slot < len(state) else rows[k][0], *rows[k][1:])
         return _reopen(state, opening, rows)
 
     def update(self, state: Array, losses: Array, mixed: Callable[[], float]) -> Array:
@@ -118,6 +118,21 @@ class OceladWeights:
 
     def mixture(self, state: Array) -> Array:
         return self.probabilities(state)
+
+
+_WORD = (1 << 64) - 1
+
+
+def uniform(seed: int, t: int) -> float:
+    """A number in [0, 1) as if drawn, a function of both: the t-th of a splitmix64 generator (Steele et al. 2014).
+
+    >>> [round(uniform(0, t), 3) for t in range(3)]
+    [0.883, 0.432, 0.026]
+    """
+    word = (int(seed) * 0xD1342543DE82EF95 + (t + 1) * 0x9E3779B97F4A7C15) & _WORD
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD
+    return ((word ^ (word >> 31)) >> 11) * 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -141,11 +156,12 @@ class SaolWeights:
             raise ValueError(f"bound must be positive and finite, got {self.bound!r}")
 
     def open(self, state: Array, opening: Opening) -> Array:
-        state = _reopen(state, opening, np.column_stack([_interval_rows(opening), np.zeros(len(opening.slots))]))
-        draw = np.random.default_rng((self.seed, opening.t)).random()
-        chosen = np.searchsorted(np.cumsum(self.probabilities(state)), draw, side="right")
-        drawn = np.arange(len(state)) == min(int(chosen), len(state) - 1)
-        return np.column_stack([state[:, :3], drawn])
+        state = _reopen(state, opening, [(*_interval_row(length), 0.0) for length in opening.lengths])
+        chosen = np.searchsorted(np.cumsum(self.probabilities(state)), uniform(self.seed, opening.t), side="right")
+        drawn = state.copy()
+        drawn[:, 3] = 0.0
+        drawn[min(int(chosen), len(state) - 1), 3] = 1.0
+        return drawn
 
     def update(self, state: Array, losses: Array, mixed: Callable[[], float]) -> Array:  # noqa: ARG002
         drawn = state[:, 3]
@@ -187,6 +203,8 @@ class FixedShare:
         return (v - np.log(np.exp(v).sum()))[:, None]
 
     def update(self, state: Array, losses: Array, mixed: Callable[[], float]) -> Array:  # noqa: ARG002
+        if len(losses) == 1:
+            return state  # one alone has all the weight
         v = state[:, 0] - self.rate * relative(losses)
         v = v - v.max()
         v = v - np.log(np.exp(v).sum())

@@ -10,6 +10,7 @@ and far are quantiles of |u|^2 over the differences seen of late.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,14 +42,19 @@ class OnlineItml:
         except np.linalg.LinAlgError:
             raise ValueError("origin must be positive definite (a number > 0, say 1.0) for online ITML") from None
         self.rate, self.quantiles, self.memory = comid.step, quantiles, memory
-        self.seen = np.zeros(0)
+        self.seen: list[float] = []
+        self.ordered: list[float] = []  # the same, the smallest first
         self.estimate = comid.estimate
 
     def thresholds(self) -> tuple[float, float]:
         """near and far."""
-        ranks = [int(q * (len(self.seen) - 1)) for q in self.quantiles]
-        ordered = np.partition(self.seen, ranks)
-        return float(ordered[ranks[0]]), float(ordered[ranks[1]])
+        near, far = (self.ordered[int(q * (len(self.ordered) - 1))] for q in self.quantiles)
+        return near, far
+
+    def __copy__(self) -> OnlineItml:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, seen=self.seen.copy(), ordered=self.ordered.copy())
+        return other
 
     def update(self, loss: Any) -> None:
         if not isinstance(loss, PairLoss):
@@ -56,7 +62,10 @@ class OnlineItml:
         square = float(loss.u @ loss.u)
         if square == 0.0:
             return
-        self.seen = np.append(self.seen, square)[-self.memory :]
+        if len(self.seen) == self.memory:
+            del self.ordered[bisect_left(self.ordered, self.seen.pop(0))]
+        self.seen.append(square)
+        insort(self.ordered, square)
         near, far = self.thresholds()
         v = self.G.T @ loss.u
         d, b = float(v @ v), near if loss.y > 0 else far

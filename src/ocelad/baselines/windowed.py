@@ -38,6 +38,8 @@ class Windowed:
     takes
         What it is fitted to: ``"pairs"`` of shape (m, 2, n) and y = +1 or -1; the ``"labelled points"`` of the
         pairs, whose labels ``partial_fit`` must be given; or the ``"points"`` alone.
+    once
+        Whether it stays as it was fitted first.
 
     Examples
     --------
@@ -48,13 +50,16 @@ class Windowed:
     array([[1.]])
     """
 
-    def __init__(self, batch: Batch, window: int = 500, every: int = 49, takes: Takes = "pairs") -> None:
+    def __init__(
+        self, batch: Batch, window: int = 500, every: int = 49, takes: Takes = "pairs", once: bool = False
+    ) -> None:
         for name, value in (("window", window), ("every", every)):
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
         if takes not in ("pairs", "labelled points", "points"):
             raise ValueError(f"takes must be 'pairs', 'labelled points' or 'points', got {takes!r}")
         self.batch, self.window, self.every, self.takes = batch, int(window), int(every), takes
+        self.once = once
         self.t = 0
         self.fitted: Any = None
         self.threshold_ = 1.0
@@ -83,7 +88,10 @@ class Windowed:
         t = self.t + len(sides[0])
         before = len(X) - t  # how far the arrays' numbering lags behind the clock's
         # Each fit depends on its window alone: of several that are due, only the last that can be made counts.
-        for due in range(t // self.every * self.every, self.t, -self.every):
+        dues = range(t // self.every * self.every, self.t, -self.every)
+        if self.once:
+            dues = dues[::-1] if self.fitted is None else dues[:0]
+        for due in dues:
             part = slice(max(0, before + due - self.window), before + due)
             if self._differ(signs[part], classes[part]):
                 self.fitted, self.threshold_ = self._fit(X[part], signs[part], classes[part])

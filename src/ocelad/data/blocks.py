@@ -18,13 +18,17 @@ from .rotation import cayley, haar, random_skew
 
 @dataclass(frozen=True)
 class Block:
-    """The comparisons of some steps, and the world at the last of them, which is step t."""
+    """The comparisons of some steps, and the world at the last of them, which is step t.
+
+    ``labels`` are the clusters of each pair's points.
+    """
 
     t: int
     segment: int
     clustering: Literal["A", "B"]
     pairs: Array
     y: Integers
+    labels: Integers
     rotation: Array
 
 
@@ -49,13 +53,14 @@ def blocks(
     D = haar(data.points.shape[1], rng)
     for first in range(0, len(plan) - steps + 1, steps):
         part = plan[first : first + steps]
-        chosen, y, skew = [], [], []
+        chosen, y, classes, skew = [], [], [], []
         for _, segment in part:
             labels = data.labels(segment.clustering)
             for _ in range(pairs_per_step):
                 i, j = data.random_pair(rng)
                 turned = label_noise > 0 and rng.random() < label_noise
                 chosen.append((i, j))
+                classes.append((labels[i], labels[j]))
                 y.append(1 if (labels[i] == labels[j]) != turned else -1)
             if segment.drift > 0:
                 skew.append(random_skew(len(D), segment.drift, rng))
@@ -68,4 +73,4 @@ def blocks(
             if segment.drift > 0:
                 D = next(turns) @ D
         number, segment = part[-1]
-        yield Block(first + steps - 1, number, segment.clustering, pairs, np.array(y), now)
+        yield Block(first + steps - 1, number, segment.clustering, pairs, np.array(y), np.array(classes), now)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from ..interrupt import undivided
 from ..learner import Array
 from ..ocelad import Ocelad
 from .comid import Recipe
@@ -78,10 +79,12 @@ class Pairs:
         if isinstance(stack, StackedRice) and stack.compiles(ocelad):
             stack.run(ocelad, rows, self.y)
             return
-        for part, u in dense_blocks(rows):
-            for k, difference in enumerate(u, part.start):
-                loss = learners.loss if weight is None else Weighted(learners.loss, float(weight[k]))
-                ocelad.update(PairLoss(difference, int(self.y[k]), loss))
+        with undivided() as pause:  # once for all: it takes longer than a step of some learners
+            for part, u in dense_blocks(rows):
+                for k, difference in enumerate(u, part.start):
+                    loss = learners.loss if weight is None else Weighted(learners.loss, float(weight[k]))
+                    ocelad.update(PairLoss(difference, int(self.y[k]), loss))
+                    pause()
 
     def watched(self, history: Any, learners: Learners, rows: Any) -> None:
         def piece(part: slice) -> None:
@@ -106,9 +109,11 @@ class Orders:
 
     def teach(self, learners: Learners, rows: Any) -> None:
         learners.take_apart()
-        for _, both in dense_blocks(rows):
-            for near, far in np.sqrt(2.0) * both.reshape(len(both), 2, -1):
-                learners.ocelad.update(OrderLoss(near, far, learners.loss))
+        with undivided() as pause:
+            for _, both in dense_blocks(rows):
+                for near, far in np.sqrt(2.0) * both.reshape(len(both), 2, -1):
+                    learners.ocelad.update(OrderLoss(near, far, learners.loss))
+                    pause()
 
     def watched(self, history: Any, learners: Learners, rows: Any) -> None:  # noqa: ARG002
         """They have no label to judge by: the clock moves, unseen."""

@@ -7,43 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from ..baselines import STREAMING, Euclid, online_itml, saol
+from ..baselines import ITML, LMNN, STREAMING, Oracle, Windowed, online_itml, saol
 from ..baselines.streaming import Tracker
-from ..learner import Array
 from ..metric import MetricTracker, NuclearNorm
 from ..weights import OceladWeights
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What only an oracle knows: the points before the rotation, and where in it the clusters show."""
-
-    points: Array
-    subspace: slice
-
-
-@runtime_checkable
-class Placing(Protocol):
-    """A method may place the points by itself, knowing the truth, and is judged in all dimensions it returns."""
-
-    def place(self, truth: Truth) -> Array: ...
-
-
-class StudiedEuclid(Euclid):
-    """It has no first three dimensions, and is judged in all of them; a rotation changes no distance."""
-
-    def place(self, truth: Truth) -> Array:
-        return truth.points
-
-
-class Oracle(Euclid):
-    """It sees the subspace of the clustering in force, and nothing else."""
-
-    def place(self, truth: Truth) -> Array:
-        return truth.points[:, truth.subspace]
 
 
 def _comid(step: float) -> MetricTracker:
@@ -66,10 +35,13 @@ METHODS: Mapping[str, Callable[..., Tracker]] = {
     "COMID, low rate": lambda step=0.25: _comid(step),
     "SAOL": lambda step=8.0: saol(step),
     "online ITML": lambda step=1.0: online_itml(step),
-    "Euclid": StudiedEuclid,
+    "LMNN": lambda: Windowed(LMNN(), window=98, every=98, takes="labelled points", once=True),
+    "Euclid": STREAMING["Euclid"],
     "oracle": Oracle,
     # The others, and readings of the paper, take part only if asked for.
     **{name: STREAMING[name] for name in STREAMING if name not in _OWN},
+    "LMNN, refitted": lambda: Windowed(LMNN(), window=98, every=98, takes="labelled points"),
+    "ITML, refitted": lambda: Windowed(ITML(), window=490, every=98),
     "paper, losses after": lambda step=8.0: _paper(step, order="after"),
     "paper, regret of the mixture": lambda step=8.0: _paper(step, weights=OceladWeights("mixture")),
     "paper, level 0 continues": lambda step=8.0: _paper(step, start="continue"),
@@ -79,7 +51,7 @@ METHODS: Mapping[str, Callable[..., Tracker]] = {
 
 DEFAULT = (
     *("ocelad", "paper's setting", "COMID, high rate", "COMID, low rate"),
-    *("SAOL", "online ITML", "Euclid", "oracle"),
+    *("SAOL", "online ITML", "LMNN", "Euclid", "oracle"),
 )
 
 READINGS = ("ocelad", "paper's setting", *(name for name in METHODS if name.startswith("paper, ")))

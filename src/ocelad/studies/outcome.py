@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from time import process_time
+from typing import Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ..baselines import Oracle, Windowed
 from ..baselines.streaming import Tracker
-from ..data import blocks
+from ..data import Block, blocks
 from ..evaluate import quick_cluster_nmi, quick_knn_error
 from ..learner import Array, Integers
-from .methods import Placing, Truth, make
+from ..metric import MetricTracker
+from .methods import make
 from .options import Study
 
 DIMENSIONS = 3
@@ -43,10 +46,23 @@ class _Entrant:
     clustering: str = ""
     measures: tuple[float, float] = (np.nan, np.nan)
 
-    def place(self, moved: Array, truth: Truth) -> Array:
-        if isinstance(self.tracker, Placing):
-            return self.tracker.place(truth)
-        return self.tracker.transform(moved)[:, :DIMENSIONS]
+    def learn(self, block: Block) -> None:
+        if isinstance(self.tracker, Windowed):
+            self.tracker.partial_fit(block.pairs, block.y, block.labels)
+        else:
+            self.tracker.partial_fit(block.pairs, block.y)
+
+    def place(self, points: Array, rotation: Array, clustering: Literal["A", "B"]) -> Array:
+        """Where the method places the points, which have been turned."""
+        tracker = self.tracker
+        if isinstance(tracker, MetricTracker):
+            return points @ (tracker.components_[:DIMENSIONS] @ rotation).T  # three of n dimensions are cheap
+        if isinstance(tracker, Windowed):
+            return tracker.transform(points @ rotation.T)[:, :DIMENSIONS]
+        # To these a rotation is all the same, and without it nothing changes from one evaluation to the next.
+        if isinstance(tracker, Oracle):
+            tracker.tell(np.eye(len(rotation)), clustering)
+        return tracker.transform(points)
 
     def evaluate(self, Z: Array, clustering: str, labels: Integers, sample: Integers) -> tuple[float, float]:
         if self.clustering != clustering or not np.array_equal(Z, self.placed):
@@ -72,6 +88,9 @@ def _run_trial(study: Study, trial: int) -> Outcome:
     data, rng = study.world(trial)
     sample = rng.choice(study.points, size=study.sample, replace=False)
     entrants = [_Entrant(make(name)) for name in study.methods]
+    for entrant in entrants:
+        if isinstance(entrant.tracker, Oracle):
+            entrant.tracker.dimensions = len(study.shares)
     measures = np.empty((len(entrants), len(study.times), 2))
     seconds, clock = np.zeros(2 + len(entrants)), process_time()
     stream = blocks(
@@ -85,13 +104,11 @@ def _run_trial(study: Study, trial: int) -> Outcome:
     for evaluation, block in enumerate(stream):
         clock = _charge(seconds, 0, clock)
         for k, entrant in enumerate(entrants):
-            entrant.tracker.partial_fit(block.pairs, block.y)
+            entrant.learn(block)
             clock = _charge(seconds, 2 + k, clock)
-        moved, labels = data.points @ block.rotation.T, data.labels(block.clustering)
-        first = len(study.shares) * (block.clustering == "B")
-        truth = Truth(data.points, slice(first, first + len(study.shares)))
+        labels = data.labels(block.clustering)
         for k, entrant in enumerate(entrants):
-            Z = entrant.place(moved, truth)
+            Z = entrant.place(data.points, block.rotation, block.clustering)
             if not np.isfinite(Z).all():
                 raise FloatingPointError(f"{study.methods[k]} is not finite at step {block.t} of trial {trial}")
             measures[k, evaluation] = entrant.evaluate(Z, block.clustering, labels, sample)
