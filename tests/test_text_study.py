@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 
 from ocelad import MetricTracker, cli, plots
 from ocelad.data import DriftingTopics, LabelledTexts, TextStream, adjacent
-from ocelad.evaluate import aligned, aligned_series, knn_error, progressive
+from ocelad.evaluate import aligned, aligned_series, discriminant, knn_error, progressive
 from ocelad.studies import TextStudy, run_text
 from ocelad.studies.text_course import Course
 
@@ -50,17 +50,54 @@ def rows(texts):
 # What is found
 
 
-def test_the_learned_metric_is_that_of_the_past_up_to_the_midpoint(texts, results):
+def test_the_window_is_placed_by_the_metric_of_the_past_up_to_its_midpoint(texts, results):
     X, (later, earlier, _) = rows(texts), adjacent(texts.labels, SMALL.back)
     assert (results.window.start, results.midpoint) == (600, 700)
-    past = later < results.midpoint
-    y = np.where(texts.labels[later] == texts.labels[earlier], 1, -1)[past]
-    tracker = SMALL.trackers(X.shape[1])["learned"]()
-    tracker.partial_fit(np.stack([X[later[past]], X[earlier[past]]], axis=1), y)
-    Z = tracker.transform(X)[results.window, :3]
-    np.testing.assert_allclose(results.embeddings["learned"], Z, atol=1e-9)
-    labels = texts.labels[results.window]
-    assert results.loo_knn_error["learned"]["all"] == knn_error(Z, labels)
+    y = np.where(texts.labels[later] == texts.labels[earlier], 1, -1)
+    tracker, done, metrics = SMALL.trackers(X.shape[1])["learned"](), 0, []
+    for seen in np.linspace(600, 700, 17).astype(int)[1:]:
+        part = slice(done, done := np.searchsorted(later, seen))
+        tracker.partial_fit(np.stack([X[later[part]], X[earlier[part]]], axis=1), y[part])
+        metrics.append(tracker.get_mahalanobis_matrix())
+    P = discriminant(np.mean(metrics, axis=0), X[600:700], texts.labels[600:700])
+    Z = X[results.window] @ P.T
+    turned = np.abs((Z * results.embeddings["learned"]).sum(axis=0) / np.square(Z).sum(axis=0))
+    np.testing.assert_allclose(turned, 1.0, atol=1e-6)  # but for signs
+    assert results.loo_knn_error["learned"]["all"] == knn_error(Z, texts.labels[results.window])
+
+
+def test_nothing_after_the_midpoint_moves_the_learned_places(texts, results):
+    other = LabelledTexts.of(
+        texts.times,
+        [texts.classes[k] for k in texts.labels[:700]] + list(reversed([texts.classes[k] for k in texts.labels[700:]])),
+        texts.texts,
+    )
+    again = run_text(other, TextStudy(**{**vars(SMALL), "rates": ()}))
+    for name in ("learned", "learned_paper", "pca", "lda"):
+        np.testing.assert_array_equal(again.embeddings[name], results.embeddings[name])
+
+
+def test_a_discriminant_finds_what_tells_labels_apart_and_then_what_spreads():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 6)) * [1.0, 1.0, 3.0, 1.0, 1.0, 1.0]
+    X[:, 1] += 4.0 * labels
+    P = discriminant(np.eye(6), X, labels, dimensions=2)
+    assert np.abs(P).argmax(axis=1).tolist() == [1, 2]
+    M = np.diag([1.0, 1e-4, 1.0, 1.0, 1.0, 1.0])  # the metric does not see it
+    assert np.abs(discriminant(M, X, labels, dimensions=1)).argmax() != 1
+    turn, _ = np.linalg.qr(rng.normal(size=(6, 6)))
+    turned = discriminant(turn @ np.eye(6) @ turn.T, X @ turn.T, labels, dimensions=2)
+    np.testing.assert_allclose(turned.T @ turned, turn @ P.T @ P @ turn.T, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"dimensions": 4}, "between 1 and 3"), ({"ridge": 0.0}, "ridge must be"), ({"labels": [0]}, "one for each of 5")],
+)
+def test_bad_discriminants(options, words):
+    with pytest.raises(ValueError, match=words):
+        discriminant(np.eye(3), **{"X": np.ones((5, 3)), "labels": np.zeros(5, dtype=int), **options})
 
 
 def test_auc_is_that_of_adjacent_texts_before_they_are_learned(texts, results):
