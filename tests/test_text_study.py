@@ -69,7 +69,8 @@ def test_the_window_is_placed_by_the_metric_of_the_past_up_to_its_midpoint(texts
 def test_nothing_after_the_midpoint_moves_the_learned_places(texts, results):
     other = LabelledTexts.of(
         texts.times,
-        [texts.classes[k] for k in texts.labels[:700]] + list(reversed([texts.classes[k] for k in texts.labels[700:]])),
+        [texts.classes[k] for k in texts.labels[:700]]
+        + list(reversed([texts.classes[k] for k in texts.labels[700:]])),
         texts.texts,
     )
     again = run_text(other, TextStudy(**{**vars(SMALL), "rates": ()}))
@@ -93,7 +94,11 @@ def test_a_discriminant_finds_what_tells_labels_apart_and_then_what_spreads():
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"dimensions": 4}, "between 1 and 3"), ({"ridge": 0.0}, "ridge must be"), ({"labels": [0]}, "one for each of 5")],
+    [
+        ({"dimensions": 4}, "between 1 and 3"),
+        ({"ridge": 0.0}, "ridge must be"),
+        ({"labels": [0]}, "one for each of 5"),
+    ],
 )
 def test_bad_discriminants(options, words):
     with pytest.raises(ValueError, match=words):

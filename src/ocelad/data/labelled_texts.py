@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ class LabelledTexts:
         Times are in ISO 8601 or in seconds since 1970. A text may be empty, a time and a label not.
         """
         name, header, rows = _opened(path, format)
+        if not header:
+            raise ValueError(f"{name}: it is empty; the first line must name the columns")
         if time is None:
             time = next((column for column in TIMES if column in header), TIMES[0])
         for column in (time, label, text):
@@ -82,7 +85,9 @@ class LabelledTexts:
                     raise BadRow(row, f"it must be a time such as 2017-11-02T09:30Z, got {when!r}", time) from None
         except BadRow as error:
             raise ValueError(f"{name}: {error}") from None
-        times, labels, texts = zip(*found, strict=True) if found else ((), (), ())
+        if not found:
+            raise ValueError(f"{name}: it has no texts, only the names of columns")
+        times, labels, texts = zip(*found, strict=True)
         return cls.of(times, labels, texts, name)
 
 
@@ -116,6 +121,8 @@ def _csv(path: str, tabs: bool) -> Iterator[Row]:
                 line = reader.line_num + 1
         except csv.Error as error:
             raise BadRow(Row(line, [], b""), str(error)) from None
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path}: after line {line - 1}: {error}") from None
 
 
 def _time(word: str) -> datetime:

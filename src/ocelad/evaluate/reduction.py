@@ -1,7 +1,7 @@
 """A few dimensions of a metric in which labels are told apart: Fisher's discriminant, within the metric.
 
-With M = L'L the metric is Euclidean where x -> Lx. There, with B the scatter of the labels' means and W that within
-labels,
+With M = L'L the metric is Euclidean where x -> Lx. There, with B the scatter of the labels' means and W that
+within labels,
 
     maximise  v' (B + W / 1000) v    subject to    v' (W + ridge tr(W) / n I) v = 1.
 

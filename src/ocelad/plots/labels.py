@@ -22,6 +22,8 @@ def place_labels(
 
     A word for which there is no free place within the axes is left out.
     """
+    from matplotlib.patheffects import withStroke
+
     figure = axes.figure
     figure.canvas.draw()  # where the axes are is known only then
     figure.set_layout_engine("none")
@@ -47,8 +49,8 @@ def place_labels(
         offset = (place - point) / unit
         near = np.hypot(*offset) <= FAR
         if not near:
-            axes.plot(*axes.transData.inverted().transform(point), ".", ms=4, color=colour)
-        line = {"arrowstyle": "-", "color": "0.7", "lw": 0.5, "shrinkA": 0, "shrinkB": 1}
+            axes.plot(*axes.transData.inverted().transform(point), ".", ms=3, color=colour, zorder=1)
+        line = {"arrowstyle": "-", "color": "0.7", "lw": 0.5, "shrinkA": 0, "shrinkB": 1, "zorder": 0.5}
         axes.annotate(
             word,
             axes.transData.inverted().transform(point),
@@ -59,6 +61,7 @@ def place_labels(
             fontsize=size,
             color=colour,
             arrowprops=None if near else line,
+            path_effects=[withStroke(linewidth=1.5, foreground="white")],  # dots and lines pass behind
         )
 
 
@@ -75,15 +78,15 @@ def mark_dates(panels: Sequence[Any], events: dict[str, np.datetime64]) -> None:
         probe = top.text(0, 0, name, fontsize=8)
         width = probe.get_window_extent(renderer).width
         probe.remove()
-        x = top.transData.transform((top.convert_xunits(when), 0))[0]
-        x = min(x - 2 * unit, right - width)
+        line = top.transData.transform((top.convert_xunits(when), 0))[0]
+        x = min(line - 2 * unit, right - width)
         row = next((k for k, end in enumerate(ends) if end < x), len(ends))
         ends[row : row + 1] = [x + width + 6 * unit]
         top.annotate(
             name,
-            (x, 1.0),
-            xycoords=("figure pixels", "axes fraction"),
-            xytext=(0, 3 + 10 * row),
+            (when, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=((x - line) / unit, 3 + 10 * row),
             textcoords="offset points",
             fontsize=8,
         )

@@ -73,7 +73,7 @@ def words(results: TextResults, moments: Mapping[str, int] | None = None, top: i
     rows = -(-len(moments) // 2)
     shape = (rows, 2) if len(moments) > 1 else (1, 1)
     figure, panels = pyplot().subplots(
-        *shape, figsize=(5.6 * shape[1], 5.2 * rows + 0.4), layout="constrained", squeeze=False
+        *shape, figsize=(4.8 * shape[1], 4.7 * rows + 0.4), layout="constrained", squeeze=False
     )
     for axes in panels.flat[len(moments) :]:
         axes.set_visible(False)

@@ -183,14 +183,17 @@ def _leaning(X: Array, labels: Integers, looks: Integers) -> Integers:
 
 
 def _check(texts: LabelledTexts, study: TextStudy, window: slice) -> None:
+    where = f"{texts.source}: " if texts.source else ""
     if len(texts.classes) < 2:
-        raise ValueError(f"texts must have at least two labels, got {len(texts.classes)}")
+        raise ValueError(f"{where}texts must have at least two labels, got {len(texts.classes)}")
     least = 4 * study.k
     if window.stop - window.start < least or window.start < least:
-        raise ValueError(f"texts must be at least {least} in and before the window, got {len(texts)} in all")
+        raise ValueError(
+            f"{where}texts must be at least {least} in and before the window, got {len(texts)} in all"
+        )
     before = texts.labels[: (window.start + window.stop) // 2]
     if len(np.unique(before)) < 2:
-        raise ValueError("texts must have at least two labels before the middle of the window")
+        raise ValueError(f"{where}texts must have at least two labels before the middle of the window")
 
 
 def _places(X: Array, labels: Integers, study: TextStudy, window: slice, midpoint: int) -> dict[str, Array]:

@@ -29,7 +29,7 @@ BLOCK = 512  # comparisons in one go, dense
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a tracker has done: its AUC, its metric in the window's first half, and that at each look, if watched."""
+    """How a tracker has done: its AUC, its metric in the window's first half, and at each look, if watched."""
 
     auc: Array
     metric: Array  # M, the mean since the window began, up to its midpoint
