@@ -208,6 +208,24 @@ def test_too_few_texts_or_labels(texts):
         run_text(late, SMALL)
 
 
+def test_a_stream_that_repeats_itself_has_no_error_without_repetitions():
+    said = ["always the same four words", "other things are said now"]
+    labels = [0, 1, 0, 0, 1, 1, 0, 1] * 25
+    texts = LabelledTexts.of(np.arange(200), [str(k) for k in labels], [said[k] for k in labels])
+    results = run_text(texts, TextStudy(features=10, rates=(), looks=10))
+    assert np.isnan(results.loo_knn_error["learned"]["unique"])
+    assert results.summary()["loo_knn_error"]["learned"] == {"all": 0.0, "unique": None}
+    assert json.loads(json.dumps(results.summary(), allow_nan=False))["rows"] == 200
+    for draw in FIGURES.values():
+        draw(results)
+
+
+def test_too_few_stems_are_said_before_anything_is_learned():
+    texts = LabelledTexts.of(np.arange(200), ["a", "b"] * 100, ["one thing"] * 200)
+    with pytest.raises(ValueError, match="at least 3 different stems, got 1"):
+        run_text(texts, SMALL)
+
+
 # Alignment
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, get_args
@@ -131,7 +132,9 @@ def text(
             bar.close()
             click.echo("\nStopped: trackers that have finished are kept; the same command goes on.", err=True)
             raise SystemExit(130) from None
-    _write(results, events, tuple(_stem(results, word) for word in stems), out)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks becomes a box
+        _write(results, events, tuple(_stem(results, word) for word in stems), out)
     rmtree(kept, ignore_errors=True)
 
 

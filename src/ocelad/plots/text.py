@@ -54,9 +54,7 @@ def text_embeddings(results: TextResults) -> Figure:
             for number, (colour, marker) in enumerate(zip(COLOURS, MARKERS, strict=True)):
                 own = Z[part][labels[part] == number]
                 axes.scatter(*own.T, s=7, color=colour, marker=marker, alpha=0.55, lw=0)
-        low, high = np.percentile(Z, [0.2, 99.8], axis=0)
-        margin = 0.06 * (high - low)
-        axes.set(xlim=(low[0] - margin[0], high[0] + margin[0]), ylim=(low[1] - margin[1], high[1] + margin[1]))
+        _frame(axes, *np.percentile(Z, [0.2, 99.8], axis=0), margin=0.06)
         dimensions, k = results.study.dimensions, results.study.k
         axes.set(title=f"{name}: {k}-NN error in {dimensions}-D {error:.1%}", xticks=[], yticks=[])
         axes.set(xlabel="first dimension", ylabel="second dimension")
@@ -80,9 +78,9 @@ def words(results: TextResults, moments: Mapping[str, int] | None = None, top: i
     for axes, (name, look) in zip(panels.flat, moments.items(), strict=False):
         xy = results.maps[look].T
         chosen = np.argsort(-np.square(xy).sum(axis=1), kind="stable")[:top]
-        low, high = np.minimum(xy[chosen].min(axis=0), 0), np.maximum(xy[chosen].max(axis=0), 0)
-        low, high = low - 0.12 * (high - low), high + 0.12 * (high - low)
-        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[], yticks=[])
+        shown = np.vstack([xy[chosen], np.zeros(2)])
+        _frame(axes, shown.min(axis=0), shown.max(axis=0), margin=0.12)
+        axes.set(xticks=[], yticks=[])
         axes.axhline(0, color="0.9", lw=0.8, zorder=0)
         axes.axvline(0, color="0.9", lw=0.8, zorder=0)
         day = np.datetime_as_string(results.times([look])[0], unit="D")
@@ -118,7 +116,7 @@ def stem_relevance(
         )
     start = results.times([len(results.looks) // 20])[0]  # a metric of a few comparisons is all noise
     shown = results.relevance[len(results.looks) // 20 :, chosen]
-    axes.set(xlim=(start, results.times()[-1]), ylim=(0, 108 * shown.max()))
+    axes.set(xlim=(start, results.times()[-1]), ylim=(0, 108 * shown.max() or 1.0))
     axes.set(title="Which words matter when", ylabel="share of the metric, %")
     _dates(axes)
     legend_beside(axes, "stem")
@@ -154,6 +152,12 @@ def text_errors(results: TextResults) -> Figure:
     right.set(title="AUC before learning", xlabel="rate")
     right.legend(fontsize=8, frameon=False, loc="best")
     return figure
+
+
+def _frame(axes: Any, low: Any, high: Any, margin: float) -> None:
+    """All that lies between, with air around, even if it lies on a line or in a point."""
+    air = margin * np.where(high > low, high - low, np.max(high - low) or 1.0)
+    axes.set(xlim=(low[0] - air[0], high[0] + air[0]), ylim=(low[1] - air[1], high[1] + air[1]))
 
 
 def _label_legend(figure: Any, classes: Sequence[str]) -> None:

@@ -79,11 +79,11 @@ class TextResults:
         return chosen[np.argsort(-later[:, chosen].max(axis=0), kind="stable")]
 
     def summary(self) -> dict[str, Any]:
-        """The figures, as summary.json has them."""
+        """The figures, as summary.json has them; None for what too few texts say nothing about."""
         counts = np.bincount(self.texts.labels).tolist()
         return {
-            "loo_knn_error": self.loo_knn_error,
-            "auc": self.auc,
+            "loo_knn_error": {name: _known(errors) for name, errors in self.loo_knn_error.items()},
+            "auc": _known(self.auc),
             "rows": len(self.texts),
             "seconds": round(self.seconds, 2),
             "source": self.texts.source,
@@ -135,12 +135,15 @@ def run_text(
     window = slice(many - round(study.window * many), many)
     _check(texts, study, window)
     front = TextStream(study.features).fit(texts.texts[: study.first])
+    if front.width < study.dimensions:
+        raise ValueError(f"texts must have at least {study.dimensions} different stems, got {front.width}")
     X = front.transform(texts.texts).toarray()
     course = Course(X, texts.labels, study, window)
     outcomes = course.run(study.trackers(X.shape[1]), threads, progress, folder)
 
     stems = [tuple(front.stems(text)) for text in texts.texts[window]]
     unique = np.array(sorted({each: k for k, each in reversed(list(enumerate(stems)))}.values()))
+    many_unique = len(unique) > study.k
     places = _places(X, texts.labels, study, window, course.midpoint)
     seen = slice(window.start, course.midpoint)
     for name in EMBEDDED:
@@ -157,7 +160,7 @@ def run_text(
         loo_knn_error={
             name: {
                 "all": knn_error(places[name], labels, study.k),
-                "unique": knn_error(places[name][unique], labels[unique], study.k),
+                "unique": knn_error(places[name][unique], labels[unique], study.k) if many_unique else np.nan,
             }
             for name in order
         },
@@ -169,6 +172,10 @@ def run_text(
         leaning=_leaning(X, texts.labels, course.looks),
         seconds=time.perf_counter() - started,
     )
+
+
+def _known(figures: dict[str, float]) -> dict[str, float | None]:
+    return {name: None if np.isnan(value) else value for name, value in figures.items()}
 
 
 def _leaning(X: Array, labels: Integers, looks: Integers) -> Integers:
