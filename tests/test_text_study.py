@@ -66,6 +66,17 @@ def test_the_window_is_placed_by_the_metric_of_the_past_up_to_its_midpoint(texts
     assert results.loo_knn_error["learned"]["all"] == knn_error(Z, texts.labels[results.window])
 
 
+def test_the_papers_metric_is_looked_at_in_its_first_dimensions_at_the_midpoint(texts, results):
+    X, (later, earlier, _) = rows(texts), adjacent(texts.labels)
+    y, past = np.where(texts.labels[later] == texts.labels[earlier], 1, -1), later < 700
+    tracker = MetricTracker.paper().partial_fit(np.stack([X[later], X[earlier]], axis=1)[past], y[past])
+    Z, drawn = tracker.transform(X)[results.window, :3], results.embeddings["learned_paper"]
+    np.testing.assert_allclose(np.square(Z).sum(axis=1), np.square(drawn).sum(axis=1), atol=1e-9)
+    assert results.loo_knn_error["learned_paper"]["all"] == pytest.approx(
+        knn_error(Z, texts.labels[600:]), abs=0.011
+    )
+
+
 def test_nothing_after_the_midpoint_moves_the_learned_places(texts, results):
     other = LabelledTexts.of(
         texts.times,

@@ -54,7 +54,8 @@ def text_embeddings(results: TextResults) -> Figure:
             for number, (colour, marker) in enumerate(zip(COLOURS, MARKERS, strict=True)):
                 own = Z[part][labels[part] == number]
                 axes.scatter(*own.T, s=7, color=colour, marker=marker, alpha=0.55, lw=0)
-        _frame(axes, *np.percentile(Z, [0.2, 99.8], axis=0), margin=0.06)
+        low, high = np.percentile(Z, [0.2, 99.8], axis=0)
+        _frame(axes, low, high, margin=0.06)
         dimensions, k = results.study.dimensions, results.study.k
         axes.set(title=f"{name}: {k}-NN error in {dimensions}-D {error:.1%}", xticks=[], yticks=[])
         axes.set(xlabel="first dimension", ylabel="second dimension")

@@ -4,7 +4,8 @@ Each text becomes a row of TF-IDF weights of stems, and is compared with texts j
 the same label. Every tracker predicts a comparison before it learns it; the AUC is that of adjacent texts, by the
 score d^2 / mu. The window, the last quarter of the stream, is placed in the metric learned up to its midpoint: the
 mean since the window began, and of that the three dimensions which best tell apart its texts seen so far
-(`evaluate.discriminant`). Nothing after the midpoint enters, neither there nor in LDA.
+(`evaluate.discriminant`). The paper's tracker is looked at as there: its first dimensions, at the midpoint.
+Nothing after the midpoint enters, nor in LDA.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from ..data import LabelledTexts, TextStream
 from ..evaluate import aligned_series, discriminant, knn_error
 from ..learner import Array, Integers
-from .text_course import EMBEDDED, Course
+from .text_course import Course
 from .text_options import TextStudy
 
 
@@ -146,9 +147,11 @@ def run_text(
     many_unique = len(unique) > study.k
     places = _places(X, texts.labels, study, window, course.midpoint)
     seen = slice(window.start, course.midpoint)
-    for name in EMBEDDED:
-        P = discriminant(outcomes[name].metric, X[seen], texts.labels[seen], study.dimensions)
-        places[name] = X[window] @ P.T
+    P = discriminant(outcomes["learned"].metric, X[seen], texts.labels[seen], study.dimensions)
+    places |= {
+        "learned": X[window] @ P.T,
+        "learned_paper": _first(outcomes["learned_paper"].metric, X[window], study),
+    }
     ours, labels = outcomes["learned"], texts.labels[window]
     order = ("learned", "learned_paper", "pca", "lda", "raw")
     return TextResults(
@@ -201,6 +204,13 @@ def _check(texts: LabelledTexts, study: TextStudy, window: slice) -> None:
     before = texts.labels[: (window.start + window.stop) // 2]
     if len(np.unique(before)) < 2:
         raise ValueError(f"{where}texts must have at least two labels before the middle of the window")
+
+
+def _first(metric: Array, X: Array, study: TextStudy) -> Array:
+    """The rows of X in the dimensions that count most in a metric."""
+    squares, axes = np.linalg.eigh(metric)
+    kept = slice(None, -study.dimensions - 1, -1)
+    return X @ (axes[:, kept] * np.sqrt(np.maximum(squares[kept], 0.0)))
 
 
 def _places(X: Array, labels: Integers, study: TextStudy, window: slice, midpoint: int) -> dict[str, Array]:

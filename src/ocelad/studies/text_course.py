@@ -22,7 +22,6 @@ from ..learner import Array, Integers
 from ..metric import MetricTracker
 from .text_options import TextStudy
 
-EMBEDDED = ("learned", "learned_paper")
 MOMENTS = 16  # of the first half of the window, whose metrics are averaged
 BLOCK = 512  # comparisons in one go, dense
 
@@ -32,7 +31,7 @@ class Outcome:
     """How a tracker has done: its AUC, its metric in the window's first half, and at each look, if watched."""
 
     auc: Array
-    metric: Array  # M, the mean since the window began, up to its midpoint
+    metric: Array  # M, its mean over the first half of the window; of the paper's tracker that at the midpoint
     relevance: Array  # look, stem
     maps: Array  # look, dimension, stem
 
@@ -49,7 +48,8 @@ class Course:
         self.start, self.midpoint = window.start, (window.start + window.stop) // 2
         looks = np.unique(np.linspace(0, len(X), study.looks + 1).astype(np.int64))
         self.looks = looks[looks > 1]  # after the first comparison
-        self.half = np.unique(np.linspace(self.start, self.midpoint, MOMENTS + 1).astype(np.int64))[1:]
+        half = np.unique(np.linspace(self.start, self.midpoint, MOMENTS + 1).astype(np.int64))[1:]
+        self.averaged = {"learned": half.tolist(), "learned_paper": [self.midpoint]}
         self.pairs = {"learned_paper": adjacent(labels)}
         self._others = adjacent(labels, study.back)
         self._stop, self._lock, self._done = Event(), Lock(), 0
@@ -105,7 +105,7 @@ class Course:
         later, earlier, adjacent = self.compared(name)
         y = np.where(self.labels[later] == self.labels[earlier], 1, -1)
         looks = set(self.looks.tolist()) if name == "learned" else set()
-        half = set(self.half.tolist()) if name in EMBEDDED else set()
+        half = set(self.averaged.get(name, []))
         scores, metric, relevance, maps = [], np.zeros((self.X.shape[1],) * 2), [], []
         texts = np.array(sorted(looks | half | {len(self.X)}))
         seen = dict(zip(np.searchsorted(later, texts).tolist(), texts.tolist(), strict=True))
