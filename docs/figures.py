@@ -1,7 +1,8 @@
-"""Draw the figures of the pages plots, alarms and command: ``python docs/figures.py``, about a minute."""
+"""Draw the figures of the pages plots, alarms, command and text: ``python docs/figures.py``, about two minutes."""
 
 from __future__ import annotations
 
+import runpy
 import tempfile
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import matplotlib as mpl
 mpl.use("Agg")
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
 
 from ocelad import ChangeAlarm, History, MetricTracker, cli, plots
-from ocelad.data import SCENARIO, DriftingClusters
+from ocelad.data import SCENARIO, DriftingClusters, DriftingTopics
+from ocelad.studies import TextStudy, run_text
 from ocelad.track import read_timeline
 
 IMAGES = Path(__file__).parent / "images"
@@ -22,6 +26,14 @@ def save(axes: Axes, name: str) -> None:
     figure = axes.get_figure()
     assert figure is not None
     figure.savefig(IMAGES / f"{name}.png", dpi=100)
+
+
+def save_small(figure: Figure, name: str, dpi: int) -> None:
+    """In 64 colours: letters need no more, and take a third of the room."""
+    figure.savefig(IMAGES / f"{name}.png", dpi=dpi)
+    with Image.open(IMAGES / f"{name}.png") as picture:
+        few = picture.convert("RGB").quantize(64)
+    few.save(IMAGES / f"{name}.png", optimize=True)
 
 
 def features() -> None:
@@ -73,8 +85,25 @@ def run() -> None:
     figure.savefig(IMAGES / "timeline.png", dpi=100)
 
 
+def words() -> None:
+    """The study of a made-up stream of texts."""
+    made_up = DriftingTopics(texts=1500, days=40)
+    results = run_text(made_up.draw(np.random.default_rng(0)), TextStudy(rates=()))
+    event = min(made_up.events.values())
+    save_small(plots.words(results, results.moments(event)), "words", dpi=85)
+    save_small(plots.stem_relevance(results, events=made_up.events), "stems", dpi=100)
+
+
+def digits() -> None:
+    """``python examples/digits.py docs/images/digits.png``, smaller."""
+    example = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "digits.py"))
+    save_small(example["figure"](example["track"]()), "digits", dpi=90)
+
+
 if __name__ == "__main__":
     features()
     scenario()
     matrix()
     run()
+    words()
+    digits()

@@ -16,6 +16,7 @@ from ..studies.methods import DEFAULT, METHODS, slug
 from ..studies.tuning import FIRST_TRIAL, TUNED
 from . import options as o
 from .regret import regret
+from .text import text
 
 
 @click.group()
@@ -24,6 +25,7 @@ def study() -> None:
 
 
 study.add_command(regret)
+study.add_command(text)
 
 
 @study.command()

@@ -1,6 +1,7 @@
 """Measures of how well a similarity function is tracked, and of regret."""
 
 from .admm import Solution
+from .alignment import aligned, aligned_series
 from .bounds import LearnerBound, corollary_1, descent_bound, theorem_1, theorem_2
 from .comparator import best_sequence
 from .constant import best_constant
@@ -10,6 +11,7 @@ from .growth import Growth, geometric_lengths, growth_exponent
 from .problems import Problem
 from .progressive import Foreseen, progressive
 from .quick import nmi, quick_cluster_nmi, quick_knn_error
+from .reduction import discriminant
 from .regret import Regret, dyadic_intervals, interval_sums, variation
 from .running import Running
 
@@ -23,11 +25,14 @@ __all__ = [
     "Regret",
     "Running",
     "Solution",
+    "aligned",
+    "aligned_series",
     "best_constant",
     "best_sequence",
     "cluster_nmi",
     "corollary_1",
     "descent_bound",
+    "discriminant",
     "dyadic_intervals",
     "geometric_lengths",
     "growth_exponent",

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ..learner import Array
+from ..learner import Array, Integers
 from ..metric import Metric, MetricTracker, inputs
 from ..metric.algorithm_2 import first_scale
 from ..metric.kernels import codes
@@ -44,11 +45,12 @@ class Foreseen:
         return np.array(self.squares) <= np.array(self.thresholds)
 
 
-def progressive(tracker: MetricTracker, pairs: Any, y: ArrayLike) -> Foreseen:
+def progressive(tracker: MetricTracker, pairs: Any, y: ArrayLike, judged: ArrayLike | None = None) -> Foreseen:
     """Learn comparisons as ``tracker.partial_fit`` does, and say what was foreseen of each just before.
 
     It is what ``tracker.predict`` and ``pair_distance`` would have said between any two of them. Before its very
-    first comparison a tracker, which then knows nothing, is asked where its learners start.
+    first comparison a tracker, which then knows nothing, is asked where its learners start. With ``judged``, one
+    truth value per comparison, only those are judged and told of; the others are learned at full speed.
 
     >>> rng = np.random.default_rng(0)
     >>> pairs = rng.normal(size=(400, 2, 3))
@@ -62,7 +64,10 @@ def progressive(tracker: MetricTracker, pairs: Any, y: ArrayLike) -> Foreseen:
     u = inputs.differences(pairs, type(tracker).__name__, tracker._first_form())
     scale = tracker._scale if "_scale" in vars(tracker) else first_scale(tracker)
     units = [scale.value, *scale.units(norms(u))[0][:-1]]
-    witness = _Witness(scaled(u, 1.0 / np.array(units[: u.shape[0]])))
+    asked = np.ones(u.shape[0], dtype=np.bool_) if judged is None else np.asarray(judged)
+    if asked.shape != (u.shape[0],) or asked.dtype != np.bool_:
+        raise ValueError(f"judged must be {u.shape[0]} truth values, got {asked.dtype} of shape {asked.shape}")
+    witness = _Witness(scaled(u, 1.0 / np.array(units[: u.shape[0]])), np.flatnonzero(asked))
     tracker._history = witness
     try:
         tracker.partial_fit(pairs, y)
@@ -74,30 +79,34 @@ def progressive(tracker: MetricTracker, pairs: Any, y: ArrayLike) -> Foreseen:
 class _Witness:
     """Stands where a `History` would, and sees every comparison."""
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: Any, judged: Integers) -> None:
         self.rows = rows  # in the unit from before each of them
+        self.judged = judged
         self.seen = Foreseen()
 
     def learn(
         self, ocelad: Ocelad[Metric], loss: MarginLoss, u: Any, y: Array, teach: Callable[[slice], None]
     ) -> None:
-        """Instead of all at once, one by one: each judged, and then learned."""
+        """Instead of all at once, one by one: each judged, and then learned, with those after it that are not."""
         seen, rows, p, stack = self.seen, self.rows, ocelad.probabilities, None
         if isinstance(ocelad.ensemble, StackedRice) and ocelad.ensemble.compiles(ocelad):
             stack = ocelad.ensemble
-        for k, label in enumerate(y):
+        if (before := int(self.judged[0]) if len(self.judged) else len(y)) > 0:
+            teach(slice(0, before))
+            p = ocelad.probabilities
+        for k, stop in pairwise([*self.judged.tolist(), len(y)]):
             row = rows[[k]].toarray()[0] if sparse.issparse(rows) else rows[k]
             if stack is not None:
                 square, mu = _judge(stack, p, row, loss)
-                stack.run(ocelad, u[k : k + 1], y[k : k + 1])  # as teach does, without its detours
+                stack.run(ocelad, u[k:stop], y[k:stop])  # as teach does, without its detours
             else:
                 form, mu = mixture(ocelad)
                 square = float(form.squares(row[None])[0])
-                teach(slice(k, k + 1))
+                teach(slice(k, stop))
             p, square, mu = ocelad.probabilities, max(0.0, square), max(1.0, mu)
             seen.squares.append(square)
             seen.thresholds.append(mu)
-            seen.losses.append(float(loss.value(label * (mu - square))))
+            seen.losses.append(float(loss.value(y[k] * (mu - square))))
             seen.weights.append(p)
             seen.level_losses.append(ocelad.losses)
             seen.lengths.append(ocelad.lengths)

@@ -8,6 +8,8 @@ from .page import page
 from .regret import regret_by_length
 from .study import tracking
 from .style import COLOURS, MARKERS, pyplot
+from .text import stem_relevance, text_embeddings, text_errors, texts_per_day, words
+from .text_page import text_page
 from .timeline import timeline
 from .tracker import embedding, heat_map, relevance, time_scales
 
@@ -22,7 +24,13 @@ __all__ = [
     "pyplot",
     "regret_by_length",
     "relevance",
+    "stem_relevance",
+    "text_embeddings",
+    "text_errors",
+    "text_page",
+    "texts_per_day",
     "time_scales",
     "timeline",
     "tracking",
+    "words",
 ]

@@ -7,6 +7,8 @@ from .outcome import Outcome, run_trial
 from .store import Store, StoreError
 from .synthetic import EVERY, METHODS, Record, Summary, Trial, summary
 from .tables import Line, Results, recovery, summarise, write_summary, write_table
+from .text import TextResults, run_text
+from .text_options import TextStudy
 from .tuning import TUNINGS, Choice, Tuning, choose, read_rates, with_rates, write_rates
 
 __all__ = [
@@ -23,6 +25,8 @@ __all__ = [
     "StoreError",
     "Study",
     "Summary",
+    "TextResults",
+    "TextStudy",
     "Trial",
     "Tuning",
     "Verdict",
@@ -30,6 +34,7 @@ __all__ = [
     "read_rates",
     "recovery",
     "run_study",
+    "run_text",
     "run_trial",
     "summarise",
     "summary",

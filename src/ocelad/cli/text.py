@@ -1,0 +1,175 @@
+"""``ocelad study text``: which words make texts alike, and how that changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, get_args
+
+import click
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from .. import plots
+from ..data import DriftingTopics, LabelledTexts, TextStream
+from ..data.tables.reading import Format
+from ..studies import TextResults, TextStudy, run_text
+from . import options as o
+
+
+def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np.datetime64]:
+    """DATE=NAME as names and dates."""
+    events: dict[str, Any] = {}
+    for words in given:
+        date, equals, name = words.partition("=")
+        try:
+            if not (equals and name):
+                raise ValueError
+            events[name] = np.datetime64(date, "s")
+        except ValueError:
+            raise click.BadParameter(f"expected DATE=NAME such as 2017-12-14=vote, got {words!r}") from None
+    return events
+
+
+def _ranks(_context: Any, _option: Any, words: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in words.split(","))
+    except ValueError:
+        raise click.BadParameter(f"expected whole numbers separated by commas, got {words!r}") from None
+
+
+def _option(name: str, words: str, **more: Any) -> Any:
+    """An option of the study, with its default."""
+    return click.option(f"--{name}", default=getattr(TextStudy, name), show_default=True, help=words, **more)
+
+
+@click.command()
+@click.argument("table", required=False, metavar="[FILE]")
+@o.with_options(
+    click.option(
+        "--out",
+        required=True,
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder for all that is found.",
+    ),
+    click.option("--time", help="Column of times.  [default: t, time, timestamp, date or created_at]"),
+    click.option("--label", default="label", show_default=True, help="Column of labels."),
+    click.option("--text", default="text", show_default=True, help="Column of texts."),
+    click.option("--format", type=click.Choice(get_args(Format)), help="Of FILE, if its name does not tell."),
+    _option("features", "How many stems to keep."),
+    click.option("--first", type=click.IntRange(min=1), help="By so many first texts.  [default: by all]"),
+    click.option(
+        "--back",
+        default=",".join(map(str, TextStudy.back)),
+        show_default=True,
+        callback=_ranks,
+        help="Which of the latest texts of its own label, and of others, to compare a text with.",
+    ),
+    _option("window", "Share of the stream, at its end, to embed."),
+    _option("strength", "Of the regularizer, times the number of stems."),
+    click.option(
+        "--event",
+        "events",
+        multiple=True,
+        callback=_events,
+        metavar="DATE=NAME",
+        help="Mark a date; words are shown before and after the first one. May be repeated.  "
+        "[default: when the metric changes most]",
+    ),
+    click.option(
+        "--stem",
+        "stems",
+        multiple=True,
+        metavar="WORD",
+        help="Show its relevance over time. May be repeated.  [default: those that change fastest]",
+    ),
+    click.option(
+        "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the made-up stream."
+    ),
+    click.option(
+        "--threads",
+        default=os.cpu_count() or 1,
+        type=click.IntRange(min=1),
+        help="Trackers that learn at a time.  [default: one per core]",
+    ),
+)
+def text(
+    table: str | None, out: Path, events: dict[str, np.datetime64], stems: tuple[str, ...], **options: Any
+) -> None:
+    """Track which words make texts of FILE alike, and leave figures and a report in a folder.
+
+    FILE is a table of texts with a time and a label each: CSV, JSON lines or Parquet, - for standard input.
+    Without it, a made-up stream of drifting topics is taken. Hashtags, links and handles are removed, and words
+    are stemmed. summary.json has the figures, report.html everything. After Ctrl-C the same command goes on with
+    those trackers that had not finished.
+    """
+    plots.pyplot()  # what would fail at the end had better fail at once
+    out.mkdir(parents=True, exist_ok=True)
+    columns = {name: options.pop(name) for name in ("time", "label", "text", "format")}
+    seed, threads = options.pop("seed"), options.pop("threads")
+    study = TextStudy(**options)
+    if table is None:
+        made_up = DriftingTopics()
+        texts, events = made_up.draw(np.random.default_rng(seed)), events or made_up.events
+        click.echo("No FILE: this is a made-up stream.", err=True)
+    else:
+        texts = LabelledTexts.read(table, **columns)
+    kept = out / "finished"
+    with threadpool_limits(1), tqdm(total=1, unit=" comparisons", desc="stemming", unit_scale=True) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.set_description("learning", refresh=False)
+            bar.update(done - bar.n)
+
+        try:
+            results = run_text(texts, study, progress, threads, kept)
+        except KeyboardInterrupt:
+            bar.close()
+            click.echo("\nStopped: trackers that have finished are kept; the same command goes on.", err=True)
+            raise SystemExit(130) from None
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks becomes a box
+        _write(results, events, tuple(_stem(results, word) for word in stems), out)
+    rmtree(kept, ignore_errors=True)
+
+
+def _stem(results: TextResults, word: str) -> str:
+    """A stem that is kept, given as it is or as a word."""
+    for stem in (word, *TextStream(stop_words=()).stems(word)):
+        if stem in results.stems:
+            return stem
+    raise ValueError(f"--stem {word}: it is not among the {len(results.stems)} stems that are kept")
+
+
+def _write(results: TextResults, events: dict[str, np.datetime64], stems: tuple[str, ...], out: Path) -> None:
+    event = min(events.values()) if events else None
+    figures = {
+        "texts-per-day": plots.texts_per_day(results, events),
+        "embedding": plots.text_embeddings(results),
+        "errors": plots.text_errors(results),
+        "words": plots.words(results, results.moments(event)),
+        "relevance": plots.stem_relevance(results, stems, events),
+    }
+    for name, figure in figures.items():
+        figure.savefig(out / f"{name}.png", dpi=120)
+        plots.pyplot().close(figure)
+    pictures = {name: (out / f"{name}.png").read_bytes() for name in figures}
+    (out / "report.html").write_text(plots.text_page(results, pictures), encoding="utf-8")
+    (out / "summary.json").write_text(json.dumps(results.summary(), indent=1) + "\n", encoding="utf-8")
+    click.echo(_lines(results))
+    click.echo(f"in {out}: report.html, summary.json, {', '.join(f'{name}.png' for name in figures)}")
+
+
+def _lines(results: TextResults) -> str:
+    rows = ["5-NN error     all  unique".replace("5", str(results.study.k), 1)]
+    rows += [f"{name:13s} {e['all']:.3f}  {e['unique']:.3f}" for name, e in results.loo_knn_error.items()]
+    best = max(
+        (name for name in results.auc if name.startswith("comid")), key=results.auc.__getitem__, default=None
+    )
+    shown = ["learned", "learned_paper", *([best] if best else [])]
+    return "\n".join([*rows, "AUC: " + ", ".join(f"{name} {results.auc[name]:.4f}" for name in shown)])

@@ -1,0 +1,190 @@
+"""Figures of the study of texts: how many there were, where they lie, and which words matter when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..studies import TextResults
+from .labels import mark_dates, place_labels
+from .style import COLOURS, MARKERS, legend_beside, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Events = Mapping[str, np.datetime64]
+NAMES = {
+    "learned": "learned (ocelad)",
+    "learned_paper": "learned (paper's setting)",
+    "pca": "PCA of the window",
+    "lda": "LDA of all the past",
+    "raw": "TF-IDF, all dimensions",
+}
+
+
+def texts_per_day(results: TextResults, events: Events | None = None) -> Figure:
+    """How many texts of each label there were on each day, stacked; the window is shaded."""
+    texts = results.texts
+    days = texts.times.astype("datetime64[D]")
+    calendar = np.arange(days[0], days[-1] + 2)
+    figure, axes = pyplot().subplots(figsize=(8, 3.4), layout="constrained")
+    below = np.zeros(len(calendar) - 1)
+    for number, (name, colour) in enumerate(zip(texts.classes, cycle(COLOURS), strict=False)):
+        count = np.bincount((days[texts.labels == number] - days[0]).astype(int), minlength=len(below))
+        axes.stairs(below + count, calendar, baseline=below, fill=True, color=colour, label=name)
+        below = below + count
+    axes.axvspan(texts.times[results.window.start], calendar[-1], color="0.9", zorder=0, label="window")
+    axes.set(title="Texts per day", ylabel="texts", xlim=(calendar[0], calendar[-1]), ylim=(0, None))
+    _dates(axes)
+    legend_beside(axes, "label")
+    mark_dates([axes], dict(events or {}))
+    return figure
+
+
+def text_embeddings(results: TextResults) -> Figure:
+    """The window's texts in the first two dimensions of the metric learned up to its midpoint, and of PCA."""
+    figure, panels = pyplot().subplots(1, 2, figsize=(9.5, 4.6), layout="constrained")
+    labels = results.texts.labels[results.window]
+    for axes, method, name in zip(panels, ("learned", "pca"), ("Learned metric", "PCA"), strict=True):
+        Z, error = results.embeddings[method][:, :2], results.loo_knn_error[method]["all"]
+        for part in np.array_split(np.arange(len(Z)), 20):  # in turn, so that no label hides the others
+            for number, (colour, marker) in enumerate(zip(COLOURS, MARKERS, strict=True)):
+                own = Z[part][labels[part] == number]
+                axes.scatter(*own.T, s=7, color=colour, marker=marker, alpha=0.55, lw=0)
+        low, high = np.percentile(Z, [0.2, 99.8], axis=0)
+        _frame(axes, low, high, margin=0.06)
+        dimensions, k = results.study.dimensions, results.study.k
+        axes.set(title=f"{name}: {k}-NN error in {dimensions}-D {error:.1%}", xticks=[], yticks=[])
+        axes.set(xlabel="first dimension", ylabel="second dimension")
+    _label_legend(figure, results.texts.classes)
+    return figure
+
+
+def words(results: TextResults, moments: Mapping[str, int] | None = None, top: int = 60) -> Figure:
+    """The stems that count most in the metric at some moments, where a text of that stem alone would lie.
+
+    Colours tell in the texts of which label a stem has weighed most of late.
+    """
+    moments = results.moments() if moments is None else moments
+    rows = -(-len(moments) // 2)
+    shape = (rows, 2) if len(moments) > 1 else (1, 1)
+    figure, panels = pyplot().subplots(
+        *shape, figsize=(4.8 * shape[1], 4.7 * rows + 0.4), layout="constrained", squeeze=False
+    )
+    for axes in panels.flat[len(moments) :]:
+        axes.set_visible(False)
+    for axes, (name, look) in zip(panels.flat, moments.items(), strict=False):
+        xy = results.maps[look].T
+        chosen = np.argsort(-np.square(xy).sum(axis=1), kind="stable")[:top]
+        shown = np.vstack([xy[chosen], np.zeros(2)])
+        _frame(axes, shown.min(axis=0), shown.max(axis=0), margin=0.12)
+        axes.set(xticks=[], yticks=[])
+        axes.axhline(0, color="0.9", lw=0.8, zorder=0)
+        axes.axvline(0, color="0.9", lw=0.8, zorder=0)
+        day = np.datetime_as_string(results.times([look])[0], unit="D")
+        axes.set(title=f"{name}, {day}", xlabel="first dimension", ylabel="second dimension")
+    _label_legend(figure, results.texts.classes)
+    for axes, look in zip(panels.flat, moments.values(), strict=False):
+        xy = results.maps[look].T
+        chosen = np.argsort(-np.square(xy).sum(axis=1), kind="stable")[:top]
+        colours = [_dark(COLOURS[k % len(COLOURS)]) for k in results.leaning[look][chosen]]
+        place_labels(axes, xy[chosen], [results.stems[k] for k in chosen], colours, size=8)
+    return figure
+
+
+def stem_relevance(
+    results: TextResults, stems: Sequence[str] = (), events: Events | None = None, top: int = 6
+) -> Figure:
+    """The share of chosen stems in the metric over time, or of those that have changed fastest."""
+    for stem in stems:
+        if stem not in results.stems:
+            raise ValueError(f"stems must be among the {len(results.stems)} kept, which {stem!r} is not")
+    chosen = [results.stems.index(stem) for stem in stems] or results.fastest(top).tolist()
+    figure, axes = pyplot().subplots(figsize=(8, 3.8), layout="constrained")
+    palette = [colour for colour in COLOURS if colour != "#7F7F7F"] + ["black"]
+    styles = [(colour, dash) for dash in ("-", "--", ":") for colour in palette]
+    for stem, (colour, dash) in zip(chosen, cycle(styles), strict=False):
+        axes.plot(
+            results.times(),
+            100 * results.relevance[:, stem],
+            color=colour,
+            ls=dash,
+            lw=1.8,
+            label=results.stems[stem],
+        )
+    start = results.times([len(results.looks) // 20])[0]  # a metric of a few comparisons is all noise
+    shown = results.relevance[len(results.looks) // 20 :, chosen]
+    axes.set(xlim=(start, results.times()[-1]), ylim=(0, 108 * shown.max() or 1.0))
+    axes.set(title="Which words matter when", ylabel="share of the metric, %")
+    _dates(axes)
+    legend_beside(axes, "stem")
+    mark_dates([axes], dict(events or {}))
+    return figure
+
+
+def text_errors(results: TextResults) -> Figure:
+    """How well the window's texts are classified by their neighbours, and how well comparisons are foretold."""
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=(9.5, 3.4), layout="constrained", width_ratios=(5, 4))
+    methods = list(results.loo_knn_error)[::-1]
+    for shift, kind, colour, name in (
+        (0.2, "all", COLOURS[0], "all texts"),
+        (-0.2, "unique", COLOURS[5], "no repetitions"),
+    ):
+        values = [100 * results.loo_knn_error[method][kind] for method in methods]
+        bars = left.barh(np.arange(len(methods)) + shift, values, height=0.38, color=colour, label=name)
+        left.bar_label(bars, fmt="%.1f", fontsize=8, padding=2)
+    left.set_yticks(np.arange(len(methods)), [NAMES[method] for method in methods], fontsize=9)
+    k, dimensions = results.study.k, results.study.dimensions
+    left.set(
+        title=f"Leave-one-out {k}-NN error in {dimensions}-D, %", xlim=(0, 1.15 * left.get_xlim()[1]), xticks=[]
+    )
+    left.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.4, -0.02), ncols=2)
+    rates = results.study.rates
+    if rates:
+        aucs = [results.auc[f"comid_{rate:g}"] for rate in rates]
+        right.plot(rates, aucs, "o-", color=COLOURS[4], label="COMID at a fixed rate")
+        right.set_xscale("log", base=2)
+        right.set_xticks(rates, [f"{rate:g}" for rate in rates], fontsize=8)
+    right.axhline(results.auc["learned"], color=COLOURS[0], lw=2, label=NAMES["learned"])
+    right.axhline(results.auc["learned_paper"], color=COLOURS[1], lw=1.5, ls="--", label=NAMES["learned_paper"])
+    right.set(title="AUC before learning", xlabel="rate")
+    right.legend(fontsize=8, frameon=False, loc="best")
+    return figure
+
+
+def _frame(axes: Any, low: Any, high: Any, margin: float) -> None:
+    """All that lies between, with air around, even if it lies on a line or in a point."""
+    air = margin * np.where(high > low, high - low, np.max(high - low) or 1.0)
+    axes.set(xlim=(low[0] - air[0], high[0] + air[0]), ylim=(low[1] - air[1], high[1] + air[1]))
+
+
+def _label_legend(figure: Any, classes: Sequence[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    looks = islice(zip(cycle(COLOURS), cycle(MARKERS), strict=False), len(classes))
+    handles = [
+        Line2D([], [], color=colour, marker=marker, ls="", label=name)
+        for name, (colour, marker) in zip(classes, looks, strict=True)
+    ]
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=min(7, len(classes)), frameon=False, fontsize=9
+    )
+
+
+def _dark(colour: str) -> Any:
+    """Dark enough to be read as a letter."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(0.72 * part for part in to_rgb(colour))
+
+
+def _dates(axes: Any) -> None:
+    from matplotlib import dates
+
+    untyped: Any = dates
+    locator = untyped.AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(untyped.ConciseDateFormatter(locator))

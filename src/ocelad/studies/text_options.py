@@ -1,0 +1,95 @@
+"""How the study of a stream of texts is done, and the trackers that take part in it.
+
+Texts are sparse: of n stems a comparison touches a dozen. What suits dense points of 25 dimensions is therefore
+taken here to this kind of data, each for a reason:
+
+- strength .2 / n: differences have mean square 1, spread over n stems, so that a gradient has eigenvalues of the
+  order of 1 / n, and a penalty on the trace must be smaller than these;
+- base 1024: a shorter memory has seen most stems hardly ever;
+- start "continue", and step 64: a level keeps what the one before it has learned, at rates from 2 down to .2;
+- origin 1: before it has learned anything a tracker measures as TF-IDF itself does;
+- step_cap: no step longer than it takes to mend the comparison at hand, because texts differ much in how much they
+  have in common;
+- threshold_step 0: the scale of M says the same as the threshold, and one of them is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..metric import MetricTracker, NuclearNorm
+
+RATES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""Of COMID at a fixed rate. With capped steps nothing changes beyond."""
+
+NEVER = 2**40  # the length of an interval that does not end, with an exact root
+
+
+@dataclass(frozen=True)
+class TextStudy:
+    """The options of a study of texts.
+
+    Parameters
+    ----------
+    features
+        How many stems to keep, the most frequent.
+    first
+        Learn vocabulary and frequencies on so many first texts. None takes all of them, as the paper does: no
+        label enters, but which words will be frequent is known from the beginning.
+    back
+        With which of the latest texts of its own label, and of other ones, each text is compared, see
+        `ocelad.data.adjacent`. The paper's tracker is given adjacent texts alone.
+    window
+        The share of the stream, at its end, that is embedded.
+    strength
+        Of the nuclear norm, times the number of features.
+    rates
+        Fixed rates to compare with.
+    dimensions, k
+        Of the embedding in which texts are classified, and how many neighbours vote.
+    looks
+        How often to look at the metric as it is tracked.
+    """
+
+    features: int = 194
+    first: int | None = None
+    back: tuple[int, ...] = (1, 8)
+    window: float = 0.25
+    strength: float = 0.2
+    rates: tuple[float, ...] = RATES
+    dimensions: int = 3
+    k: int = 5
+    looks: int = 200
+
+    def __post_init__(self) -> None:
+        for name, least in (("features", 3), ("dimensions", 2), ("k", 1), ("looks", 10)):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < least:
+                raise ValueError(f"{name} must be an integer >= {least}, got {getattr(self, name)!r}")
+        if not 0 < self.window < 1:
+            raise ValueError(f"window must lie between 0 and 1, got {self.window!r}")
+        if self.first is not None and not self.first >= 1:
+            raise ValueError(f"first must be None or an integer >= 1, got {self.first!r}")
+
+    def trackers(self, n: int) -> dict[str, Callable[[], MetricTracker]]:
+        """Who takes part, for n features: ours, the paper's, and COMID at each rate, all else as ours."""
+
+        def ours(base: int = 1024, step: float = 64.0) -> MetricTracker:
+            return MetricTracker(
+                regularizer=NuclearNorm(self.strength / n),
+                base=base,
+                step=step,
+                start="continue",
+                origin=1.0,
+                step_cap=True,
+                threshold_step=0.0,
+            )
+
+        def fixed(rate: float) -> Callable[[], MetricTracker]:
+            return lambda: ours(NEVER, rate * NEVER**0.5)
+
+        return {
+            "learned": ours,
+            "learned_paper": MetricTracker.paper,
+            **{f"comid_{rate:g}": fixed(rate) for rate in self.rates},
+        }
