@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import matplotlib as mpl
@@ -22,7 +23,7 @@ from ocelad.studies import TextStudy, run_text
 from ocelad.studies.text_course import Course
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
-COMMAND = sys.modules["ocelad.cli.text"]  # the name is the command's
+COMMAND = import_module("ocelad.cli.text")
 SMALL = TextStudy(features=50, rates=(0.25, 1.0), looks=40)
 
 
