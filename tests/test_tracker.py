@@ -295,6 +295,7 @@ def test_nothing_to_say_before_the_first_comparison():
 
 def test_import_is_light():
     """Nothing is compiled, and numba, matplotlib and click are not even imported."""
-    code = "import sys; from ocelad import *; print([m for m in ('numba', 'matplotlib', 'click', 'tqdm') if m in sys.modules])"
+    rooms = ("numba", "matplotlib", "click", "tqdm")
+    code = f"import sys; from ocelad import *; print([m for m in {rooms} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
