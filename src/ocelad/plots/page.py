@@ -29,8 +29,8 @@ def page(results: Results, made_with: Mapping[str, str], rates: Mapping[str, flo
         html.figure(experiment(results), "Rate of change, 5-NN error and P(NMI > 0.8) over time for every method"),
         "<h2>Which claims of the paper hold</h2>",
         "<p>Each claim is judged for each reading of the algorithm that took part: <em>paper's setting</em> has "
-        "the paper's weights and base interval, <em>ocelad</em> the recommended ones. Differences count from two "
-        "standard errors on; thresholds are named with the figures.</p>",
+        "the paper's weights and base interval, <em>ocelad</em> the recommended ones. What 95 % confidence "
+        "intervals over the trials leave open is left open; thresholds are named with the figures.</p>",
         _claims(verdicts(results)),
         "<h2>By method and segment</h2>",
         f"<p>Recovery is the median number of steps after a change of clustering until the error is at most "
