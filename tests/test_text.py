@@ -196,3 +196,32 @@ def test_topics_drift_and_texts_repeat():
     X, early = stream.transform(texts.texts), texts.times < DriftingTopics().events["all stories change"]
     before, after = X[np.flatnonzero(early)].sum(axis=0), X[np.flatnonzero(~early)].sum(axis=0)
     assert ((before == 0) & (after > 0)).sum() > 20  # words that nobody had used before the event
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "HTTP://EXAMPLE.com/foo",
+        "Https://T.co/AbCd",
+        "WWW.foo.com/bar",
+        "pic.twitter.com/Zzz",
+        "bit.ly/abc",
+        "ftp://foo.org/bar",
+        "htt\u2026",
+        "https\u2026",
+        "#e\u0301te\u0301",
+        "\uff03tag",
+        "@user@mastodon.social",
+        "joe@example.com",
+    ],
+)
+def test_no_hashtag_link_or_handle_becomes_a_stem(mark):
+    assert TextStream(stop_words=()).stems(f"lower {mark} jobs") == TextStream(stop_words=()).stems("lower jobs")
+
+
+@pytest.mark.parametrize(
+    ("word", "day"), [("20170131", "2017-01-31"), ("20171399", "1970-08-22"), ("86400", "1970-01-02")]
+)
+def test_eight_digits_are_a_date_if_they_can_be_one(word, day, tmp_path):
+    (tmp_path / "texts.csv").write_text(f"t,label,text\n{word},a,x\n{word},b,y\n")
+    assert str(LabelledTexts.read(tmp_path / "texts.csv").times[0])[:10] == day

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -369,3 +370,25 @@ def test_tweets_of_congress():
     fixed = [auc for name, auc in results.auc.items() if name.startswith("comid")]
     assert results.auc["learned"] >= max(fixed) - 0.005
     assert results.auc["learned"] > results.auc["learned_paper"]
+
+
+def test_words_of_the_users_are_no_mathematics_and_are_all_in_the_legend(texts):
+    odd = replace(texts, classes=["A$ or {US$", "_under", *texts.classes[2:]])
+    results = run_text(odd, SMALL)
+    figure = plots.texts_per_day(results, {"$a_{b$": odd.times[50]})
+    figure.canvas.draw()
+    shown = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert r"A\$ or {US\$" in shown
+    assert " _under" in shown
+    plt.close(figure)
+
+
+def test_what_failed_is_said_and_what_is_damaged_is_done_again(texts, tmp_path):
+    run_text(texts, SMALL, folder=tmp_path)
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:100])
+    again = run_text(texts, SMALL, folder=tmp_path)
+    assert again.auc == run_text(texts, SMALL, folder=tmp_path).auc
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OSError, match="file"):
+        run_text(texts, SMALL, folder=tmp_path / "file")

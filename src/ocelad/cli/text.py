@@ -147,6 +147,7 @@ def _stem(results: TextResults, word: str) -> str:
 
 
 def _write(results: TextResults, events: dict[str, np.datetime64], stems: tuple[str, ...], out: Path) -> None:
+    (out / "summary.json").write_text(json.dumps(results.summary(), indent=1) + "\n", encoding="utf-8")
     event = min(events.values()) if events else None
     figures = {
         "texts-per-day": plots.texts_per_day(results, events),
@@ -160,7 +161,6 @@ def _write(results: TextResults, events: dict[str, np.datetime64], stems: tuple[
         plots.pyplot().close(figure)
     pictures = {name: (out / f"{name}.png").read_bytes() for name in figures}
     (out / "report.html").write_text(plots.text_page(results, pictures), encoding="utf-8")
-    (out / "summary.json").write_text(json.dumps(results.summary(), indent=1) + "\n", encoding="utf-8")
     click.echo(_lines(results))
     click.echo(f"in {out}: report.html, summary.json, {', '.join(f'{name}.png' for name in figures)}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +58,7 @@ class LabelledTexts:
     @classmethod
     def read(
         cls,
-        path: str,
+        path: str | Path,
         time: str | None = None,
         label: str = "label",
         text: str = "text",
@@ -66,14 +68,15 @@ class LabelledTexts:
 
         Times are in ISO 8601 or in seconds since 1970. A text may be empty, a time and a label not.
         """
-        name, header, rows = _opened(path, format)
+        name, header, rows = _opened(str(path), format)
         if not header:
             raise ValueError(f"{name}: it is empty; the first line must name the columns")
         if time is None:
             time = next((column for column in TIMES if column in header), TIMES[0])
         for column in (time, label, text):
             if column not in header:
-                raise ValueError(f"{name}: no column {column}: there are {', '.join(header)}")
+                known = f" ({', '.join(TIMES[1:])} are known, too)" if column is time is TIMES[0] else ""
+                raise ValueError(f"{name}: no column {column}{known}: there are {', '.join(header)}")
         words, said = Columns.of(header, [time, label]), header.index(text)
         found = []
         try:
@@ -126,7 +129,12 @@ def _csv(path: str, tabs: bool) -> Iterator[Row]:
 
 
 def _time(word: str) -> datetime:
-    """In UTC, and without saying so, as NumPy's times are."""
+    """In UTC, and without saying so, as NumPy's times are. Eight digits are a date, if they can be one."""
+    try:
+        if re.fullmatch(r"(19|20)\d{6}", word):
+            return datetime.strptime(word, "%Y%m%d")
+    except ValueError:
+        pass
     try:
         when = datetime.fromtimestamp(float(word), UTC)
     except (ValueError, OverflowError, OSError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -21,9 +22,12 @@ from ..learner import Array
 CACHED = 1 << 16
 """So many words keep their stems at hand; an endless stream has no end of words."""
 
-_TAGS = re.compile(
-    r"(?:https?://|www\.)\S+|[#@\uff03\uff20]\w+|\b(?:URL|RT|QT)\b"
-)  # and the marks of scrubbed ones
+_LINKS = re.compile(
+    r"\b[a-z][a-z0-9+.-]*://\S*|\bwww\.\S+|\bhtt[a-z:/]*\.\.\.|\bhttps?\b\S*"  # also cut off in the middle
+    r"|\b(?:[\w-]+\.)+[a-z]{2,}/\S*|\S+@\S+\.\w+",  # and without a scheme, and addresses
+    re.IGNORECASE,
+)
+_TAGS = re.compile(r"[#@][\w\u0300-\u036f]+|\b(?:URL|RT|QT)\b")  # and the marks of scrubbed ones
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 
 
@@ -33,7 +37,8 @@ def clean(text: str) -> str:
     >>> clean("RT @someone: lower #taxes &amp; more jobs https://example.org/x URL").split()
     [':', 'lower', '&', 'more', 'jobs']
     """
-    return _TAGS.sub(" ", html.unescape(text))
+    text = unicodedata.normalize("NFKC", html.unescape(text))  # one way to write an accent, a # or an @
+    return _TAGS.sub(" ", _LINKS.sub(" ", text))
 
 
 class TextStream:

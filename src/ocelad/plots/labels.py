@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..learner import Array
+from .style import plain
 
 TURN = 0.9  # radians from one place that is tried to the next, on a spiral
 GROWTH = 0.35  # points farther out, each time
@@ -75,7 +76,7 @@ def mark_dates(panels: Sequence[Any], events: dict[str, np.datetime64]) -> None:
     for name, when in sorted(events.items(), key=lambda item: item[1]):
         for axes in panels:
             axes.axvline(when, color="0.25", lw=0.9, ls="--", zorder=2.5)
-        probe = top.text(0, 0, name, fontsize=8)
+        probe = top.text(0, 0, plain(name), fontsize=8)
         width = probe.get_window_extent(renderer).width
         probe.remove()
         line = top.transData.transform((top.convert_xunits(when), 0))[0]
@@ -83,7 +84,7 @@ def mark_dates(panels: Sequence[Any], events: dict[str, np.datetime64]) -> None:
         row = next((k for k, end in enumerate(ends) if end < x), len(ends))
         ends[row : row + 1] = [x + width + 6 * unit]
         top.annotate(
-            name,
+            plain(name),
             (when, 1.0),
             xycoords=("data", "axes fraction"),
             xytext=((x - line) / unit, 3 + 10 * row),

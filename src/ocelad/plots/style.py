@@ -37,6 +37,16 @@ def axes_or_new(axes: Axes | None, size: tuple[float, float]) -> Any:
     return pyplot().subplots(figsize=size, layout="constrained")[1] if axes is None else axes
 
 
+def plain(words: str) -> str:
+    """Words of the user's, which matplotlib is neither to set as mathematics nor to leave out of legends.
+
+    >>> plain("US$"), plain("_a")
+    ('US\\\\$', ' _a')
+    """
+    words = words.replace("$", r"\$")
+    return f" {words}" if words.startswith("_") else words
+
+
 def legend_beside(axes: Any, title: str | None, lines: dict[str, Any] | None = None) -> None:
     """Beside the axes, the last on top as in a stack; then these lines, by their names."""
     handles, labels = axes.get_legend_handles_labels()

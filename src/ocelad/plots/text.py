@@ -10,7 +10,7 @@ import numpy as np
 
 from ..studies import TextResults
 from .labels import mark_dates, place_labels
-from .style import COLOURS, MARKERS, legend_beside, pyplot
+from .style import COLOURS, MARKERS, legend_beside, plain, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ def texts_per_day(results: TextResults, events: Events | None = None) -> Figure:
     below = np.zeros(len(calendar) - 1)
     for number, (name, colour) in enumerate(zip(texts.classes, cycle(COLOURS), strict=False)):
         count = np.bincount((days[texts.labels == number] - days[0]).astype(int), minlength=len(below))
-        axes.stairs(below + count, calendar, baseline=below, fill=True, color=colour, label=name)
+        axes.stairs(below + count, calendar, baseline=below, fill=True, color=colour, label=plain(name))
         below = below + count
     axes.axvspan(texts.times[results.window.start], calendar[-1], color="0.9", zorder=0, label="window")
     axes.set(title="Texts per day", ylabel="texts", xlim=(calendar[0], calendar[-1]), ylim=(0, None))
@@ -166,7 +166,7 @@ def _label_legend(figure: Any, classes: Sequence[str]) -> None:
 
     looks = islice(zip(cycle(COLOURS), cycle(MARKERS), strict=False), len(classes))
     handles = [
-        Line2D([], [], color=colour, marker=marker, ls="", label=name)
+        Line2D([], [], color=colour, marker=marker, ls="", label=plain(name))
         for name, (colour, marker) in zip(classes, looks, strict=True)
     ]
     figure.legend(

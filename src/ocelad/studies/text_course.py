@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,10 @@ class Course:
             finally:
                 self._stop.set()
                 pool.shutdown(cancel_futures=True)
+        failed = [future.exception() for future in futures.values() if not future.cancelled()]
+        for error in failed:
+            if error is not None and not isinstance(error, Stopped):
+                raise error  # the first cause, not those who were stopped because of it
         return {name: future.result() for name, future in futures.items()}
 
     def compared(self, name: str) -> tuple[Integers, Integers, NDArray[np.bool_]]:
@@ -88,11 +93,13 @@ class Course:
         content = hashlib.sha256(f"{name} {self.study} {self.start} {self.midpoint} {make()!r}".encode())
         content.update(self.X.tobytes() + self.labels.tobytes())
         path = folder / f"{name}-{content.hexdigest()[:16]}.npz"
-        if path.exists():
-            with np.load(path, allow_pickle=False) as found:
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
                 outcome = Outcome(**{field: found[field] for field in found.files})
             self._count(len(self.compared(name)[0]))
             return outcome
+        except (OSError, ValueError, TypeError, EOFError, BadZipFile):
+            pass  # not there, or damaged: it is done again
         outcome = self._follow(name, make())
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".part")
