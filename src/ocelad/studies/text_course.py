@@ -94,7 +94,7 @@ class Course:
         content.update(self.X.tobytes() + self.labels.tobytes())
         path = folder / f"{name}-{content.hexdigest()[:16]}.npz"
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+            with path.open("rb") as kept, np.load(kept, allow_pickle=False) as found:
                 outcome = Outcome(**{field: found[field] for field in found.files})
             self._count(len(self.compared(name)[0]))
             return outcome
