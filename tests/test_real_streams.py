@@ -33,7 +33,7 @@ def auc(tracker, block):
     return roc_auc_score(block.y, -np.array(seen.squares) / np.array(seen.thresholds))
 
 
-def test_typing_rhythm_is_tracked_as_well_as_by_the_best_fixed_rate():
+def test_typing_rhythm_is_tracked_as_well_as_by_the_best_fixed_rate_whose_steps_are_not_capped():
     path = DATA / "keystroke.csv.gz"
     if not path.exists():
         pytest.skip(f"{path.name} is not in ../shared/data")

@@ -37,6 +37,15 @@ class Outcome:
     maps: Array  # look, dimension, stem
 
 
+def _outcome(path: Path) -> Outcome | None:
+    """The outcome in a file; None if it is not there, or damaged, so that it must be found again."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+            return Outcome(**{field: found[field] for field in found.files})
+    except (OSError, ValueError, TypeError, EOFError, BadZipFile):
+        return None
+
+
 class Stopped(Exception):
     """Another tracker has failed, or Ctrl-C was pressed."""
 
@@ -93,13 +102,10 @@ class Course:
         content = hashlib.sha256(f"{name} {self.study} {self.start} {self.midpoint} {make()!r}".encode())
         content.update(self.X.tobytes() + self.labels.tobytes())
         path = folder / f"{name}-{content.hexdigest()[:16]}.npz"
-        try:
-            with path.open("rb") as kept, np.load(kept, allow_pickle=False) as found:
-                outcome = Outcome(**{field: found[field] for field in found.files})
+        found = _outcome(path)
+        if found is not None:
             self._count(len(self.compared(name)[0]))
-            return outcome
-        except (OSError, ValueError, TypeError, EOFError, BadZipFile):
-            pass  # not there, or damaged: it is done again
+            return found
         outcome = self._follow(name, make())
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".part")
