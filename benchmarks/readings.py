@@ -49,6 +49,7 @@ READINGS: dict[str, MetricTracker] = {
     "  threshold step = step": clone(OURS).set_params(threshold_step=1.0),
     "  scale=None": clone(OURS).set_params(scale=None),
     "  step cap": clone(OURS).set_params(step_cap=True),
+    "  cautious": MetricTracker.cautious(),
     "  step 2": clone(OURS).set_params(step=2.0),
     "  step 32": clone(OURS).set_params(step=32.0),
     "  strength .005": clone(OURS).set_params(regularizer=NuclearNorm(0.005)),

@@ -6,7 +6,7 @@ Rows are shuffled within their groups, features are brought to sign(x) log(1 + |
 200 rows, and each row is compared with one drawn from those of its group among the 128 before it. Every comparison
 is predicted before it is learned; the AUC is exact, over the whole stream, of the score d^2 / mu. Fixed rates have
 the tracker's other settings, with capped steps or without, or the paper's (strength .01, the threshold's step as
-long as the metric's). Compare like with like: the tracker with capped steps is to be held against capped rates.
+long as the metric's). Compare like with like: the cautious tracker, whose steps are capped, with capped rates.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def methods() -> dict[str, Callable[[], MetricTracker]]:
     return {
         "ocelad": MetricTracker,
         "the paper's setting": lambda: MetricTracker.paper().set_params(scale="auto"),
-        "with capped steps": partial(MetricTracker, step_cap=True),
+        "cautious": MetricTracker.cautious,
         **{f"fixed rate {rate:g}": partial(fixed, rate) for rate in RATES},
         **{f"fixed rate {rate:g}, capped": partial(fixed, rate, step_cap=True) for rate in RATES},
         **{f"fixed rate {rate:g}, paper's": partial(fixed, rate, **paper) for rate in RATES},

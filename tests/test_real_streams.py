@@ -16,16 +16,22 @@ NEVER = 2**40  # the length of an interval that does not end
 
 
 def blocks(path, group, seeds):
-    """Each row with one of its group among the 128 before it."""
+    """Rows shuffled within their groups, and each with one of its group among the 128 before it."""
     with closing(read_rows(str(path))) as rows:
         names = [name for name in rows.header if name not in (group, "y")]
         columns = [Columns.of(rows.header, part) for part in (names, ["y"], [group])]
-        form = Labelled(*columns)
-        said = [each for piece in parsed(rows, form.parse) for each in piece]
+        said = [each for piece in parsed(rows, Labelled(*columns).parse) for each in piece]
     X = np.array([numbers for _, numbers, _, _ in said])
+    X = np.sign(X) * np.log1p(np.abs(X))
     X = (X - X[:200].mean(axis=0)) / X[:200].std(axis=0)
     said = [(line, x, label, within) for (line, _, label, within), x in zip(said, X.tolist(), strict=True)]
-    return [Labelled(*columns, strategy="random", count=1, seed=seed).block(said) for seed in seeds]
+    found = []
+    for seed in seeds:
+        order = np.random.default_rng(seed).permutation(len(said))
+        order = order[np.argsort([int(*said[k][3]) for k in order], kind="stable")]
+        form = Labelled(*columns, strategy="random", count=1, seed=seed)
+        found.append(form.block([said[k] for k in order]))
+    return found
 
 
 def auc(tracker, block):
@@ -33,13 +39,20 @@ def auc(tracker, block):
     return roc_auc_score(block.y, -np.array(seen.squares) / np.array(seen.thresholds))
 
 
-def test_typing_rhythm_is_tracked_as_well_as_by_the_best_fixed_rate_whose_steps_are_not_capped():
-    path = DATA / "keystroke.csv.gz"
+@pytest.mark.parametrize(
+    ("name", "group", "seeds"), [("keystroke", "session", 3), ("gas_drift_8of10", "batch", 1)]
+)
+@pytest.mark.parametrize("capped", [True, False])
+def test_as_good_as_the_best_fixed_rate_with_steps_capped_or_not(name, group, seeds, capped):
+    path = DATA / f"{name}.csv.gz"
     if not path.exists():
         pytest.skip(f"{path.name} is not in ../shared/data")
-    streams = blocks(path, "session", range(3))
-    rates = [2.0**-k for k in range(-1, 6)]
-    fixed = [np.mean([auc(MetricTracker(base=NEVER, step=r * 2**20), b) for b in streams]) for r in rates]
-    ours = np.mean([auc(MetricTracker(step_cap=True), b) for b in streams])
+    streams = blocks(path, group, range(seeds))
+    rates = [2.0**-k for k in range(-3, 4)]
+    fixed = [
+        np.mean([auc(MetricTracker(base=NEVER, step=rate * 2**20, step_cap=capped), b) for b in streams])
+        for rate in rates
+    ]
+    ours = np.mean([auc(MetricTracker.cautious(), b) for b in streams])
     assert ours > max(fixed) - 0.005
     assert fixed.index(max(fixed)) not in (0, 6)  # the grid is wide enough

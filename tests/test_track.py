@@ -54,7 +54,7 @@ def predictions(folder):
 def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, table, tmp_path):
     assert track(monkeypatch, table, tmp_path / "run") in (0, None)
     pairs, y = comparisons(seed=0, steps=600, n=N)
-    tracker = MetricTracker(step_cap=True)
+    tracker = MetricTracker.cautious()
     seen, rows = progressive(tracker, pairs, y), predictions(tmp_path / "run")
     assert [int(row["t"]) for row in rows] == list(range(1, 601))
     assert [int(row["line"]) for row in rows] == list(range(2, 602))
@@ -70,7 +70,7 @@ def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, tab
     wrong = seen.similar != (y > 0)
     assert line.error.tolist() == [wrong[k : k + 100].mean() for k in range(0, 600, 100)]
     assert line.loss == pytest.approx([np.mean(seen.losses[k : k + 100]) for k in range(0, 600, 100)])
-    assert line.accuracy[-1] == 1 - wrong.mean()
+    assert line.accuracy[-1] == (~wrong).mean()
     assert line.threshold[-1] == tracker.mu_
     assert line.weights[-1].tolist() == tracker.levels_["weight"].tolist()
     assert line.lengths.tolist() == tracker.levels_["length"].tolist()

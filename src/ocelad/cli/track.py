@@ -61,11 +61,13 @@ from .stopping import Stopping
 @click.option("--no-predictions", is_flag=True, help="Do not write predictions.csv.")
 @click.option("--echo", is_flag=True, help="Print predictions to standard output as they come.")
 @click.option("--paper", is_flag=True, help="The paper's setting instead of the recommended one.")
-@click.option("--step", type=click.FloatRange(0, min_open=True), help="COMID's step. [default: 8, with --paper 1]")
+@click.option(
+    "--step", type=click.FloatRange(0, min_open=True), help="COMID's step. [default: 32, with --paper 1]"
+)
 @click.option(
     "--strength", type=click.FloatRange(0), help="Of the regularizer. [default: 0.02, with --paper 0.01]"
 )
-@click.option("--base", type=click.IntRange(1), help="Shortest memory. [default: 8, with --paper 1]")
+@click.option("--base", type=click.IntRange(1), help="Shortest memory. [default: 128, with --paper 1]")
 @click.option(
     "--step-cap/--no-step-cap", default=None,
     help="No step longer than it takes to mend the comparison at hand. [default: yes, with --paper no]",
@@ -148,8 +150,7 @@ def _tracker(
     step_cap: bool | None,
     max_rank: int | None,
 ) -> MetricTracker:
-    # Tables have features of all kinds: where differences vary much in length, longer steps overshoot.
-    tracker = MetricTracker.paper() if paper else MetricTracker(step_cap=True)
+    tracker = MetricTracker.paper() if paper else MetricTracker.cautious()
     given = {
         "step_cap": step_cap,
         "step": step,
