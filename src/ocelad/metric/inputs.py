@@ -161,8 +161,9 @@ def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
         if sparse.issparse(side):
             rows = side.tocsr()
             validate.real(rows.data, name, expected)
-            rows = rows.astype(np.float64)  # a copy
-            rows.sum_duplicates()  # and sort: else the order within a row of x - z would depend on other rows
+            if rows.dtype != np.float64 or not rows.has_canonical_format:
+                rows = rows.astype(np.float64)  # a copy
+                rows.sum_duplicates()  # and sort: else the order within a row of x - z would depend on other rows
             checked.append(rows)
         else:
             checked.append(validate.real(side, name, expected))

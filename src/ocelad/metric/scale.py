@@ -128,4 +128,7 @@ def _careful_norm(row: Array) -> float:
 
 def scaled(u: Any, factors: Array) -> Any:
     """Each row times its factor."""
-    return sparse.diags_array(factors).tocsr() @ u if sparse.issparse(u) else u * factors[:, None]
+    if not sparse.issparse(u):
+        return u * factors[:, None]
+    data = u.data * np.repeat(factors, np.diff(u.indptr))
+    return type(u)((data, u.indices, u.indptr), shape=u.shape)

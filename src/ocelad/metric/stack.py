@@ -278,7 +278,8 @@ class StackedRice:
         while done < many:
             self.state[: len(ocelad.state), : ocelad.state.shape[1]] = ocelad.state
             part = slice(done, done + _BLOCK)
-            block = (*_differences(u[part]), y[part], *self.how)
+            rows = u if done == 0 and many <= _BLOCK else u[part]  # a slice of sparse rows takes its time
+            block = (*_differences(rows), y[part], *self.how)
             try:
                 done += kernels.run(*block)
             finally:  # Ctrl-C is heard as the kernel returns: it has learned nevertheless
