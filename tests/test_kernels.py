@@ -329,6 +329,29 @@ def test_sparse_differences_are_learned_as_dense_ones(deferred, monkeypatch):
     np.testing.assert_allclose(dense.pair_distance(pairs), rows.pair_distance(pairs), rtol=1e-9)
 
 
+def test_features_met_long_ago_are_forgotten():
+    """A step costs what the features of late cost, however many there have ever been."""
+    rng, n, steps = np.random.default_rng(9), 800, 1200
+    points = np.zeros((steps, 2, n))
+    for t, pair in enumerate(points):
+        own = t * (n - 40) // steps  # the features that occur move on
+        for point in pair:
+            point[own + rng.choice(40, size=6, replace=False)] = rng.normal(size=6)
+    y = rng.choice([-1, 1], size=steps)
+    rows = tuple(csr_array(points[:, side]) for side in (0, 1))
+    options = {"regularizer": NuclearNorm(1.0), "scale": 1.0}
+    tracker = MetricTracker(**options).partial_fit(rows, y)
+    boxes = MetricTracker(**options, ensemble=lambda spawn: Rice(spawn, 8))
+    boxes.partial_fit(points[:300, :, :250], y[:300])
+    stack = MetricTracker(**options).partial_fit(tuple(side[:300] for side in rows), y[:300])
+    M = boxes.get_mahalanobis_matrix()
+    np.testing.assert_allclose(stack.get_mahalanobis_matrix()[:250, :250], M, atol=1e-10 * np.abs(M).max())
+    ensemble = tracker._ocelad.ensemble
+    kept = ensemble.meta[codes.TOUCHED, ensemble.meta[codes.ORDER, : ensemble.levels]]
+    assert 0 < kept.max() < n / 2
+    assert np.count_nonzero(np.abs(points).sum(axis=(0, 1))) > 0.9 * n
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"origin": 0.5, "base": 2}, {"start": "continue"}, {"loss": Logistic(), "weights": CoinBetting()}],

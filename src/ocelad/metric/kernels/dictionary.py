@@ -6,7 +6,8 @@
 All learners share U, so that what it has to say on a comparison is found once for all. F holds what makes a
 comparison orthogonal to the rest; where that would lose precision, E receives the orthogonal part itself. When
 carrying surplus columns has cost as much as E <- (E, U) F, F <- I would, that is done; and for all when U is full.
-Rows of features that no comparison in E or U has had are zero, and nothing takes longer for there being others.
+Rows of features that no comparison in E or U has had are zero, and nothing takes longer for there being others; of
+those that were met long ago, less and less is left, until they are forgotten.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from .jit import apart, kernel, sums
 from .layout import Scratch, Stack
 
 SPREAD = 8.0  # how much longer than its combination the coefficients of a unit column may be
+TRACE = 1e-17  # all that is left of a feature in columns of length one: a twentieth of what rounding does to them
 
 
 @sums
@@ -65,19 +67,60 @@ def touch(features: Integers, touched: int, rows: Integers, count: int) -> int:
 
 
 @kernel
-def clear(E: Array, features: Integers, touched: int) -> None:
-    """Empty columns that have only these features."""
+def clear(E: Array, width: int, features: Integers, touched: int) -> None:
+    """Empty the columns in use, which have only these features."""
     for k in range(touched):
         e = features[LIST, k]
         features[MARK, e] = 0
-        for i in range(E.shape[1]):
+        for i in range(width):
             E[e, i] = 0.0
+
+
+@kernel
+def _purge(E: Array, r: int, features: Integers, touched: int) -> int:
+    """Forget features of which the first r columns have but a trace; returns how many remain."""
+    kept = 0
+    for k in range(touched):
+        e, i = features[LIST, k], 0
+        while i < r and abs(E[e, i]) <= TRACE:
+            i += 1
+        if i < r:
+            features[LIST, kept] = e
+            kept += 1
+        else:
+            features[MARK, e] = 0
+            for j in range(r):
+                E[e, j] = 0.0
+    return kept
+
+
+@kernel
+def discard(slot: int, stack: Stack) -> None:
+    """Empty a learner's dictionary."""
+    meta = stack[4]
+    clear(stack[0][slot], meta[COUNT, slot], stack[8][slot], meta[TOUCHED, slot])
+    meta[COUNT, slot] = meta[TOUCHED, slot] = 0
+    meta[SINCE, slot] = meta[CLOCK, RECENT]
 
 
 @kernel
 def height(slot: int, meta: Integers) -> int:
     """How many columns a learner's are combinations of."""
     return meta[COUNT, slot] + meta[CLOCK, RECENT] - meta[SINCE, slot]
+
+
+@kernel
+def _part(features: Integers, touched: int, marks: Integers) -> int:
+    """Bring those features of a list that are marked to its end; returns how many are not."""
+    first, last = 0, touched
+    while first < last:
+        e = features[LIST, first]
+        if marks[e] == 0:
+            first += 1
+        else:
+            last -= 1
+            features[LIST, first], features[LIST, last] = features[LIST, last], e
+    return first
 
 
 @kernel
@@ -88,7 +131,7 @@ def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
     V, out, index = scratch[4], scratch[5], scratch[6]
     k, r, since, recent = meta[COUNT, slot], meta[RANK, slot], meta[SINCE, slot], meta[CLOCK, RECENT]
     seen, whole = features[features.shape[0] - 1], (k + 3) // 4 * 4
-    source, target, rows = index[SOURCE], index[TARGET], features[slot, LIST]
+    source, target = index[SOURCE], index[TARGET]
     for i in range(k + recent - since):
         to = i if i < k else whole + i - k
         source[to] = i if i < k else since + i - k
@@ -96,12 +139,16 @@ def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
             V[j // WIDTH, to, j % WIDTH] = F[slot, i, j]
     for j in range(r):
         target[j] = j
+    touched = old = meta[TOUCHED, slot]
     if recent > since:
-        meta[TOUCHED, slot] = touch(features[slot], meta[TOUCHED, slot], seen[LIST], meta[CLOCK, SEEN])
-    touched = meta[TOUCHED, slot]
-    for m in range(touched, (touched + 4) // 5 * 5):
-        rows[m] = rows[touched - 1]
-    rotate(E[slot], U, rows, touched, source, k, recent - since, V, target, r, out)
+        touched = touch(features[slot], touched, seen[LIST], meta[CLOCK, SEEN])
+        old = _part(features[slot], touched, seen[MARK])  # here U is zero
+        rotate(E[slot], U, seen[LIST], meta[CLOCK, SEEN], source, k, recent - since, V, target, r, out)
+    rotate(E[slot], U, features[slot, LIST], old, source, k, 0, V, target, r, out)
+    for m in range(touched):  # columns that are not in use are empty
+        for i in range(r, k):
+            E[slot, features[slot, LIST, m], i] = 0.0
+    meta[TOUCHED, slot] = _purge(E[slot], r, features[slot], touched)
     for i in range(r):
         for j in range(r):
             F[slot, i, j] = 1.0 if i == j else 0.0
@@ -151,8 +198,8 @@ def forget(stack: Stack, scratch: Scratch) -> None:
         if meta[RANK, slot] > 0 and meta[SINCE, slot] < meta[CLOCK, RECENT]:
             compress(slot, stack, scratch)
         elif meta[RANK, slot] == 0:
-            meta[COUNT, slot] = 0
-    clear(U, features[features.shape[0] - 1], meta[CLOCK, SEEN])
+            discard(slot, stack)
+    clear(U, meta[CLOCK, RECENT], features[features.shape[0] - 1], meta[CLOCK, SEEN])
     for slot in range(meta.shape[1]):
         meta[SINCE, slot] = 0
     meta[CLOCK, RECENT] = meta[CLOCK, SEEN] = 0
@@ -180,7 +227,7 @@ def widen(slot: int, n: int, square: float, z: Array, stack: Stack, scratch: Scr
     if r > 0:
         compress(slot, stack, scratch)
     else:
-        meta[COUNT, slot], meta[SINCE, slot] = 0, meta[CLOCK, RECENT]
+        discard(slot, stack)
     wider = extend(E[slot], n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])
     if wider > r:
         seen = stack[8][stack[8].shape[0] - 1]

@@ -146,14 +146,13 @@ def rotate(
     """Columns target[j] of Q become sum_i V[i, j] times columns source[i], for j < kept. V as `vectors` leaves it.
 
     After k columns of Q, and those that make k a multiple of four, come as many of U as ``more`` says.
-    Five of the given rows and four columns at a time, which is what the registers hold: ``rows`` must go on up to
-    a multiple of five.
+    Five of the given rows and four columns at a time, which is what the registers hold.
     """
     apart()
-    panels = (kept + WIDTH - 1) // WIDTH
+    panels, last = (kept + WIDTH - 1) // WIDTH, count - 1
     own = (k + 3) // 4 * 4
-    for first, last in ((k, own), (own + more, own + (more + 3) // 4 * 4)):
-        for i in range(first, last):
+    for first, end in ((k, own), (own + more, own + (more + 3) // 4 * 4)):
+        for i in range(first, end):
             source[i] = source[0] if first == k else source[own]
             for c in range(panels):
                 for j in range(V.shape[2]):
@@ -162,11 +161,10 @@ def rotate(
     for j in range(kept):
         ordered &= target[j] == j
     for m in range(0, count, 5):
-        e0, e1, e2, e3, e4 = rows[m], rows[m + 1], rows[m + 2], rows[m + 3], rows[m + 4]
+        e0, e1, e2 = rows[m], rows[min(m + 1, last)], rows[min(m + 2, last)]
+        e3, e4 = rows[min(m + 3, last)], rows[min(m + 4, last)]
         for c in range(panels):
             lanes, o = (min(WIDTH, kept - c * WIDTH) + 3) // 4 * 4, out[c]
-            for j in range(lanes):
-                o[j] = o[WIDTH + j] = o[2 * WIDTH + j] = o[3 * WIDTH + j] = o[4 * WIDTH + j] = 0.0
             for i in range(0, own + more, 4):
                 P = Q if i < own else U
                 x, y, z, w = source[i], source[i + 1], source[i + 2], source[i + 3]
@@ -175,6 +173,15 @@ def rotate(
                 a2, b2, c2, d2 = P[e2, x], P[e2, y], P[e2, z], P[e2, w]
                 a3, b3, c3, d3 = P[e3, x], P[e3, y], P[e3, z], P[e3, w]
                 a4, b4, c4, d4 = P[e4, x], P[e4, y], P[e4, z], P[e4, w]
+                if i == 0:
+                    for j in range(lanes):
+                        p, q, r, s = V[c, i, j], V[c, i + 1, j], V[c, i + 2, j], V[c, i + 3, j]
+                        o[j] = a0 * p + b0 * q + c0 * r + d0 * s
+                        o[WIDTH + j] = a1 * p + b1 * q + c1 * r + d1 * s
+                        o[2 * WIDTH + j] = a2 * p + b2 * q + c2 * r + d2 * s
+                        o[3 * WIDTH + j] = a3 * p + b3 * q + c3 * r + d3 * s
+                        o[4 * WIDTH + j] = a4 * p + b4 * q + c4 * r + d4 * s
+                    continue
                 if i >= own:
                     size = abs(a0) + abs(b0) + abs(c0) + abs(d0) + abs(a1) + abs(b1) + abs(c1) + abs(d1)
                     size += abs(a2) + abs(b2) + abs(c2) + abs(d2) + abs(a3) + abs(b3) + abs(c3) + abs(d3)
@@ -188,15 +195,16 @@ def rotate(
                     o[3 * WIDTH + j] += a3 * p + b3 * q + c3 * r + d3 * s
                     o[4 * WIDTH + j] += a4 * p + b4 * q + c4 * r + d4 * s
         for row in range(5):
+            e = rows[min(m + row, last)]
             for c in range(panels):
                 o, lanes = out[c, row * WIDTH :], min(WIDTH, kept - c * WIDTH)
                 if ordered:
-                    to = Q[rows[m + row], c * WIDTH :]
+                    to = Q[e, c * WIDTH :]
                     for j in range(lanes):
                         to[j] = o[j]
                 else:
                     for j in range(lanes):
-                        Q[rows[m + row], target[c * WIDTH + j]] = o[j]
+                        Q[e, target[c * WIDTH + j]] = o[j]
 
 
 @sums

@@ -43,7 +43,7 @@ def _copy(stack: Stack, source: int, target: int, deferred: Mode, waiting: Mode)
     )
     rank, width = meta[RANK, source], meta[COUNT, source]
     if deferred is not None:
-        clear(E[target], features[target], meta[TOUCHED, target])
+        clear(E[target], meta[COUNT, target], features[target], meta[TOUCHED, target])
         rows, touched = features[source, LIST], meta[TOUCHED, source]
         meta[TOUCHED, target] = touch(features[target], 0, rows, touched)
         meta[COUNT, target] = width
