@@ -245,9 +245,9 @@ class StackedRice:
 
     def columns(self, slot: int) -> Array:
         """The directions that a learner has touched, orthonormal."""
-        rank, count, since = self.meta[[codes.RANK, codes.COUNT, codes.SINCE], slot]
         if not self.deferred:
-            return self.E[slot, : self.n, :rank]
+            return self.E[slot, : self.n, : self.meta[codes.RANK, slot]]
+        rank, count, since = self.meta[[codes.RANK, codes.COUNT, codes.SINCE], slot]
         own, shared = (
             self.E[slot, : self.n, :count],
             self.U[: self.n, since : self.meta[codes.CLOCK, codes.RECENT]],
