@@ -128,7 +128,7 @@ def test_clusters_are_as_good_as_ten_starts_of_scikit_learn(embeddings):
 
 def test_three_clusters_in_three_dimensions_are_added_up_as_any_number_is():
     rng = np.random.default_rng(0)
-    labels, work = np.empty(500, dtype=np.int64), np.empty((4, 500))
+    labels, work = np.empty(500, dtype=np.int64), np.empty((2, 500))
     for _ in range(50):
         X, centres = rng.normal(size=(3, 500)), 2.0 * rng.normal(size=(3, 3))
         (totals, counts), (quick, number) = (np.empty((3, 3)), np.empty(3)), (np.empty((3, 3)), np.empty(3))
@@ -145,7 +145,7 @@ def test_centres_move_as_scikit_learns_do(dimensions, k):
     for _ in range(10):
         Z = rng.normal(size=(400, dimensions)) + rng.integers(3, size=(400, 1))
         Z -= Z.mean(axis=0)
-        centres, labels, work = Z[:k].copy(), np.empty(400, dtype=np.int64), np.empty((4, 400))
+        centres, labels, work = Z[:k].copy(), np.empty(400, dtype=np.int64), np.empty((2, 400))
         expected = KMeans(k, init=centres, n_init=1, tol=0.0, algorithm="lloyd").fit(Z)
         within = kmeans._lloyd(np.ascontiguousarray(Z.T), centres, labels, work)
         assert within == pytest.approx(expected.inertia_, rel=1e-9)

@@ -2,8 +2,8 @@
 
     within + between = sum |x|^2,    between = sum_c n_c |m_c|^2    for points whose mean is 0,
 
-so that means and counts tell how good clusters are. Starts run on a part of the points first; where they end in
-different places, each goes on with all points.
+so that means and counts tell how good clusters are. Points are columns here, and centred. Starts run on a part of
+them first; where they end in different places, each goes on with all points.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ Labels = NDArray[np.int64]
 
 SAME = 1e-9  # sums of squares as close as this belong to the same clusters
 ITERATIONS = 300
+MANY = 32  # points that are passed over at a time
 
 
 @kernel
 def clusters(X: Array, some: Array, k: int, draws: Array) -> Labels:
-    """The cluster of each point. Points are columns, and ``some`` are some of them; each start has its draws."""
+    """The cluster of each point; ``some`` are some of them, and each start has its draws."""
     d, n = X.shape
-    labels, work = np.empty(n, dtype=np.int64), np.empty((4, n))
+    labels, work = np.empty(n, dtype=np.int64), np.empty((3, n))
     starts, lowest = draws.shape[0], np.inf
     ends, centres, best = np.empty(starts), np.empty((k, d)), np.empty((k, d))
     for start in range(starts):
@@ -42,20 +43,31 @@ def clusters(X: Array, some: Array, k: int, draws: Array) -> Labels:
     return labels
 
 
+@sums
+def centred(X: Array) -> Array:
+    """The points with their mean at 0."""
+    own = np.empty(X.shape)
+    for e in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += X[e, j]
+        mean = total / X.shape[1]
+        for j in range(X.shape[1]):
+            own[e, j] = X[e, j] - mean
+    return own
+
+
 @kernel
 def _plus_plus(X: Array, draws: Array, centres: Array, work: Array) -> None:
     """Each centre the best of a few points, drawn with chances as their squared distance from those so far."""
     apart()
     d, n = X.shape
-    least, square, chosen, below = 0, 1, 2, work[3, :n]
+    least, square, chosen, total = 0, 1, 2, 0.0
     work[least] = np.inf
     for c in range(centres.shape[0]):
-        lowest, pick, total = np.inf, 0, 0.0
-        for j in range(n if c > 0 else 0):
-            total += work[least, j]
-            below[j] = total
+        lowest, pick = np.inf, 0
         for trial in range(draws.shape[1] if c > 0 else 1):
-            i = _drawn(below, draws[c, trial] * total) if total > 0.0 else int(draws[c, trial] * n)
+            i = _drawn(work[least, :n], draws[c, trial] * total) if total > 0.0 else int(draws[c, trial] * n)
             for e in range(d):
                 centres[c, e] = X[e, i]
             squares(X, centres[c], work[square])
@@ -63,22 +75,27 @@ def _plus_plus(X: Array, draws: Array, centres: Array, work: Array) -> None:
             if potential < lowest:
                 lowest, pick = potential, i
                 square, chosen = chosen, square
-        least, chosen = chosen, least
+        least, chosen, total = chosen, least, lowest
         for e in range(d):
             centres[c, e] = X[e, pick]
 
 
-@kernel
-def _drawn(below: Array, at: float) -> int:
-    """The first whose sum of all up to it is more than that."""
-    first, last = 0, below.shape[0] - 1
-    while first < last:
-        middle = (first + last) // 2
-        if at < below[middle]:
-            last = middle
-        else:
-            first = middle + 1
-    return first
+@sums
+def _drawn(weights: Array, at: float) -> int:
+    """The first up to which the sum of weights is more than that."""
+    n, j = weights.shape[0], 0
+    while j + MANY < n:
+        block = 0.0
+        for i in range(j, j + MANY):
+            block += weights[i]
+        if at < block:
+            break
+        at -= block
+        j += MANY
+    while j < n - 1 and at >= weights[j]:
+        at -= weights[j]
+        j += 1
+    return j
 
 
 @sums

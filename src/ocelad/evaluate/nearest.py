@@ -1,8 +1,10 @@
 """The errors of k-NN classification, compiled. Points are columns, so that loops run over neighbours in memory.
 
-Of up to five neighbours the six nearest of all points are found at once, without a branch: a point's number takes
-the place of the last bits of its squared distance, which sorts as before, and the lesser of two numbers goes up in
-a list of six, the greater down. Where those bits might have told two apart, the neighbours are looked up.
+For up to five neighbours, the six nearest of all points are found at once. In the order of the first coordinate
+each point meets the one next to it, the one after, and so on, until none can be nearer than those it has met. It
+goes without a branch: a point's number takes the place of the last bits of its squared distance, and of two such
+keys the lesser goes up in a list of six, the greater down. Where those bits might have told two apart, the
+neighbours are looked up one by one.
 """
 
 from __future__ import annotations
@@ -16,35 +18,42 @@ from ..metric.kernels.jit import kernel
 Labels = NDArray[np.int64]
 
 FEW = 5
-HUGE, FAR = 1e140, 1e305  # coordinates whose squares are finite, and farther than any two points of such
+HUGE = 1e140  # coordinates below it have squares, and sums of squares, that are finite
 
 
 @kernel
-def errors(X: Array, labels: Labels, classes: int, k: int) -> int:
-    """How many points are not of the class of most of their k nearest; of classes with equal votes the nearest."""
-    n, wrong, mask = X.shape[1], 0, 1
+def errors(X: Array, order: Labels, labels: Labels, classes: int, k: int) -> int:
+    """How many points are not of the class of most of their k nearest; of classes with equal votes the nearest.
+
+    ``order`` sorts the points by their first coordinate.
+    """
+    (d, n), wrong, mask = X.shape, 0, 1
     while mask < n:
         mask *= 2
     mask -= 1
+    near, ordered, square = np.empty((FEW + 1, n)), np.empty((d, n)), np.empty(n)
     quick = k <= FEW and np.abs(X).max() < HUGE
-    near, square, votes, who = np.empty((FEW + 1, n)), np.empty(n), np.empty(classes), np.empty(k, dtype=np.int64)
     if quick:
-        _nearest(X, mask, near, square)
-    keys = near.view(np.int64)
-    for i in range(n):
+        for e in range(d):
+            for at in range(n):
+                ordered[e, at] = X[e, order[at]]
+        _nearest(ordered, mask, near, square)
+    keys, votes, who = near.view(np.int64), np.zeros(classes, dtype=np.int64), np.empty(k, dtype=np.int64)
+    for at in range(n):
         told = quick
         for rank in range(min(k, FEW)):
-            told = told and keys[rank, i] | mask != keys[rank + 1, i] | mask
-            who[rank] = keys[rank, i] & mask
+            told = told and keys[rank, at] | mask != keys[rank + 1, at] | mask
+            who[rank] = order[keys[rank, at] & mask] if told else 0
         if not told:
-            _neighbours(X, i, who, square)
-        for c in range(classes):
-            votes[c] = 0.0
-        for rank in range(k - 1, -1, -1):
-            label = labels[who[rank]]
-            # A vote, and less than a vote for the nearest of the class.
-            votes[label] = np.floor(votes[label]) + 1.0 + (k - rank) / (k + 1.0)
-        wrong += np.argmax(votes) != labels[i]
+            _neighbours(X, order[at], who, square)
+        for rank in range(k):
+            votes[labels[who[rank]]] += 1
+        most = labels[who[0]]
+        for rank in range(1, k):
+            most = labels[who[rank]] if votes[labels[who[rank]]] > votes[most] else most
+        for rank in range(k):
+            votes[labels[who[rank]]] = 0
+        wrong += most != labels[order[at]]
     return wrong
 
 
@@ -70,19 +79,36 @@ def _nearest(X: Array, mask: int, near: Array, square: Array) -> None:
     A, B, C, D, E, F = near[0], near[1], near[2], near[3], near[4], near[5]
     for i in range(n):
         A[i] = B[i] = C[i] = D[i] = E[i] = F[i] = np.inf
-    for j in range(n):
-        squares(X, X[:, j], square)
-        square[j] = FAR
-        for i in range(n):
-            keys[i] = (keys[i] & ~mask) | j
-        for i in range(n):
-            a, b, c, d, e, f, x = A[i], B[i], C[i], D[i], E[i], F[i], square[i]
-            a, x = (a, x) if a < x else (x, a)
-            b, x = (b, x) if b < x else (x, b)
-            c, x = (c, x) if c < x else (x, c)
-            d, x = (d, x) if d < x else (x, d)
-            e, x = (e, x) if e < x else (x, e)
-            A[i], B[i], C[i], D[i], E[i], F[i] = a, b, c, d, e, f if f < x else x
+    for apart in range(1, n):
+        if apart % 4 == 0 and not _may_come(X, F, apart):
+            break
+        for i in range(n - apart):
+            square[i] = (X[0, i] - X[0, i + apart]) ** 2
+        for e in range(1, X.shape[0]):
+            for i in range(n - apart):
+                square[i] += (X[e, i] - X[e, i + apart]) ** 2
+        for own, other in ((0, apart), (apart, 0)):
+            for i in range(n - apart):
+                keys[i] = (keys[i] & ~mask) | (i + other)
+            for i in range(n - apart):
+                at, x = i + own, square[i]
+                a, b, c, d, e_, f = A[at], B[at], C[at], D[at], E[at], F[at]
+                a, x = (a, x) if a < x else (x, a)
+                b, x = (b, x) if b < x else (x, b)
+                c, x = (c, x) if c < x else (x, c)
+                d, x = (d, x) if d < x else (x, d)
+                e_, x = (e_, x) if e_ < x else (x, e_)
+                A[at], B[at], C[at], D[at], E[at], F[at] = a, b, c, d, e_, f if f < x else x
+
+
+@kernel
+def _may_come(X: Array, F: Array, apart: int) -> bool:
+    """Whether points so far apart in order may be nearer to each other than the sixth of either."""
+    many = 0
+    for i in range(X.shape[1] - apart):
+        square = (X[0, i] - X[0, i + apart]) ** 2
+        many += (square < F[i]) | (square < F[i + apart])
+    return many > 0
 
 
 @kernel

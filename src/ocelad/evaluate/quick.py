@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..learner import Array
-from .kmeans import clusters
+from .kmeans import centred, clusters
 from .nearest import errors
 
 Labels = NDArray[np.int64]
@@ -34,7 +34,8 @@ def quick_knn_error(Z: Array, labels: Labels, k: int = 5) -> float:
     """
     if not 1 <= k < len(Z):
         raise ValueError(f"k must be an integer from 1 to {len(Z) - 1}, one less than there are points, got {k!r}")
-    return float(errors(np.ascontiguousarray(Z.T), labels, int(labels.max()) + 1, k) / len(Z))
+    X = np.ascontiguousarray(Z.T)
+    return float(errors(X, np.argsort(X[0]), labels, int(labels.max()) + 1, k) / len(Z))
 
 
 def quick_cluster_nmi(Z: Array, labels: Labels, seed: int = 0) -> float:
@@ -45,8 +46,7 @@ def quick_cluster_nmi(Z: Array, labels: Labels, seed: int = 0) -> float:
     """
     k = int(np.count_nonzero(np.bincount(labels)))
     every = THINNED if len(Z) >= 100 * THINNED else 1
-    X = np.array(Z.T, order="C")
-    X -= X.mean(axis=1)[:, None]  # only then do means and counts tell how good clusters are
+    X = centred(np.ascontiguousarray(Z.T))
     return nmi(clusters(X, np.ascontiguousarray(X[:, ::every]), k, _draws(seed, k)), labels)
 
 

@@ -227,8 +227,8 @@ class StackedRice:
     def parts(self, p: Array) -> Parts:
         """The matrix of a mixture, not multiplied out."""
         slots = self.meta[codes.ORDER, : self.levels]
-        columns, extra = zip(*(self._terms(slot) for slot in slots), strict=True)
-        weighted = np.concatenate([w * own for w, own in zip(p, extra, strict=True)])
+        columns, extra = zip(*(self._terms(slot) for slot in slots.tolist()), strict=True)
+        weighted = np.repeat(p, [len(own) for own in extra]) * np.concatenate(extra)
         return Parts(np.hstack(columns), weighted, float(p @ self.scalars[slots, codes.SIGMA]))
 
     def _terms(self, slot: int) -> tuple[Array, Array]:
