@@ -32,13 +32,16 @@ def errors(X: Array, order: Labels, labels: Labels, classes: int, k: int) -> int
         mask *= 2
     mask -= 1
     near, ordered, square = np.empty((FEW + 1, n)), np.empty((d, n)), np.empty(n)
-    quick = k <= FEW and np.abs(X).max() < HUGE
+    quick = k <= FEW
+    for e in range(d):
+        for at in range(n):
+            ordered[e, at] = X[e, order[at]]
+            quick = quick and abs(ordered[e, at]) < HUGE
     if quick:
-        for e in range(d):
-            for at in range(n):
-                ordered[e, at] = X[e, order[at]]
         _nearest(ordered, mask, near, square)
-    keys, votes, who = near.view(np.int64), np.zeros(classes, dtype=np.int64), np.empty(k, dtype=np.int64)
+    keys, votes, who = near.view(np.int64), np.empty(classes, dtype=np.int64), np.empty(k, dtype=np.int64)
+    for c in range(classes):
+        votes[c] = 0
     for at in range(n):
         told = quick
         for rank in range(min(k, FEW)):
