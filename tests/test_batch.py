@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 
 from ocelad.baselines import ITML, LMNN, MMC
+from ocelad.baselines.batch.impostors import MarginLoss, targets
 from streams import comparisons
 
 WINE, CULTIVAR = load_wine(return_X_y=True)
@@ -88,6 +89,31 @@ def test_lmnn_looks_at_every_impostor():
     assert learned.loss_curve_[-1] == pytest.approx(
         lmnn_loss(learned.get_mahalanobis_matrix(), X, y, 3, 0.5, 0.1), rel=1e-4
     )
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.1, 5.0])
+def test_the_compiled_loss_of_lmnn_is_the_one_written_out(slack):
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(60, 7)), rng.integers(3, size=60)
+    labels[:3] = 3, 4, 4  # a class of one, and one with fewer than three targets
+    loss = MarginLoss(X, labels, targets(X, labels, 3), push=0.3, rounding=0.1)
+    for size in (0.1, 0.5, 2.0):
+        L = size * rng.normal(size=(7, 7))
+        impostors = loss.impostors(L, slack)
+        i, other = np.divmod(impostors, 60)
+        has, Z = loss.targets >= 0, X @ L.T
+        near = np.where(has, np.square(Z[:, None] - Z[loss.targets]).sum(axis=2), -np.inf)
+        late = np.maximum(1.0 + near[i] - np.square(Z[i] - Z[other]).sum(axis=1)[:, None], 0.0)
+        slope = np.minimum(late / 0.1, 1.0)
+        F = 0.7 * np.square(L).sum() + 0.3 * (slope * (late - slope * 0.1 / 2.0)).sum()
+        G = 0.7 * np.eye(7)
+        for pair, target in zip(*np.nonzero(slope), strict=True):
+            near_by, far = X[i[pair]] - X[loss.targets[i[pair], target]], X[i[pair]] - X[other[pair]]
+            G += 0.3 * slope[pair, target] * (np.outer(near_by, near_by) - np.outer(far, far))
+        value, gradient = loss(L, impostors)
+        assert value == pytest.approx(F, rel=1e-12)
+        np.testing.assert_allclose(gradient, G, atol=1e-10 * np.abs(G).max())
+        assert 0.0 < slope[late > 0].min() < slope.max() == 1.0  # in the corner of the hinge, and off it
 
 
 def test_lmnn_without_enough_of_a_class():

@@ -7,7 +7,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from ocelad import MetricTracker
 from ocelad.data import DriftingClusters, Segment, blocks
-from ocelad.evaluate import cluster_nmi, knn_error, nmi, quick_cluster_nmi, quick_knn_error
+from ocelad.evaluate import cluster_nmi, kmeans, knn_error, nmi, quick_cluster_nmi, quick_knn_error
 
 SEGMENTS = (Segment(130, "A", 0.0), Segment(100, "B", 0.05), Segment(100, "A", 0.15))
 
@@ -72,6 +72,29 @@ def test_quick_error_counts_votes_as_the_exact_one_does():
         assert quick_knn_error(Z, labels) == knn_error(Z, labels)
 
 
+def literal_error(Z, labels, k):
+    """Sorted by distance, then by number; most votes, then the nearest."""
+    wrong = 0
+    for i, x in enumerate(Z):
+        with np.errstate(over="ignore"):
+            far = [sum((z - x)[e] ** 2 for e in range(len(x))) for z in Z]
+        near = [labels[j] for j in sorted(range(len(Z)), key=lambda j: (far[j], j)) if j != i][:k]
+        wrong += max(near, key=lambda label: (near.count(label), -near.index(label))) != labels[i]
+    return wrong / len(Z)
+
+
+@pytest.mark.parametrize("k", [1, 4, 5, 8])
+@pytest.mark.parametrize("size", [1.0, 1e-170, 1e200])
+def test_quick_error_where_distances_are_equal_or_differ_in_their_last_bits(k, size):
+    rng = np.random.default_rng(k)
+    for n in (9, 60):
+        Z, labels = rng.integers(4, size=(n, 3)).astype(float), rng.integers(3, size=n)
+        nudged = Z * (1.0 + rng.integers(3, size=Z.shape) * np.finfo(float).eps)
+        assert len(np.unique(nudged, axis=0)) > len(np.unique(Z, axis=0))
+        for points in (Z * size, nudged * size):
+            assert quick_knn_error(points, labels, k) == literal_error(points, labels, k)
+
+
 def test_quick_error_leaves_the_point_itself_out_among_copies():
     assert quick_knn_error(np.zeros((4, 2)), np.array([0, 1, 1, 1]), k=3) == 0.25
 
@@ -88,6 +111,8 @@ def test_nmi_is_scikit_learns():
         a, b = rng.integers(4, size=200), rng.integers(3, size=200)
         b = np.where(rng.random(200) < 0.7, a % 3, b)
         assert nmi(a, b) == pytest.approx(normalized_mutual_info_score(a, b), abs=1e-12)
+        names = rng.permutation(4)
+        assert nmi(a, names[a]) == 1.0
     one = np.zeros(5, dtype=np.int64)
     assert nmi(one, one) == normalized_mutual_info_score(one, one) == 1.0
     assert nmi(one, np.arange(5)) == 0.0
@@ -99,6 +124,38 @@ def test_clusters_are_as_good_as_ten_starts_of_scikit_learn(embeddings):
     assert ((quick > 0.8) == (slow > 0.8)).mean() >= 0.97
     assert abs(quick.mean() - slow.mean()) < 0.01
     assert (slow > 0.8).mean() == pytest.approx(0.6, abs=0.3)  # both kinds are there
+
+
+def test_three_clusters_in_three_dimensions_are_added_up_as_any_number_is():
+    rng = np.random.default_rng(0)
+    labels, work = np.empty(500, dtype=np.int64), np.empty((2, 500))
+    for _ in range(50):
+        X, centres = rng.normal(size=(3, 500)), 2.0 * rng.normal(size=(3, 3))
+        (totals, counts), (quick, number) = (np.empty((3, 3)), np.empty(3)), (np.empty((3, 3)), np.empty(3))
+        kmeans._assign(X, centres, labels, work)
+        kmeans._totals(X, labels, totals, counts)
+        kmeans._totals_3(X, X.sum(axis=1), centres, quick, number)
+        np.testing.assert_array_equal(number, counts)
+        np.testing.assert_allclose(quick, totals, atol=1e-10)
+
+
+@pytest.mark.parametrize(("dimensions", "k"), [(3, 3), (2, 3), (3, 4)])
+def test_centres_move_as_scikit_learns_do(dimensions, k):
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        Z = rng.normal(size=(400, dimensions)) + rng.integers(3, size=(400, 1))
+        Z -= Z.mean(axis=0)
+        centres, labels, work = Z[:k].copy(), np.empty(400, dtype=np.int64), np.empty((2, 400))
+        expected = KMeans(k, init=centres, n_init=1, tol=0.0, algorithm="lloyd").fit(Z)
+        within = kmeans._lloyd(np.ascontiguousarray(Z.T), centres, labels, work)
+        assert within == pytest.approx(expected.inertia_, rel=1e-9)
+        np.testing.assert_allclose(centres, expected.cluster_centers_, atol=1e-9)
+
+
+def test_clusters_do_not_depend_on_where_the_points_are(embeddings):
+    for Z, labels in embeddings[::5]:
+        moved = quick_cluster_nmi(Z + np.array([1e3, -1e4, 0.0]), labels)
+        assert moved == pytest.approx(quick_cluster_nmi(Z, labels), abs=1e-9)
 
 
 def test_a_metric_that_sees_nothing_scores_nothing():

@@ -1,6 +1,7 @@
 """The stream of `DriftingClusters` many steps at a time, with the same numbers: what a study needs of it, no more.
 
-All rotations of a block are solved for in one call, which takes most of the time that a step by itself would.
+All rotations of a block are solved for in one call, and all its points turned in another: by themselves they would
+take most of the time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..learner import Array, Integers
 from .clusters import SCENARIO, DriftingClusters, Segment
-from .rotation import cayley, haar, random_skew
+from .rotation import cayley, haar, skew
 
 
 @dataclass(frozen=True)
@@ -51,26 +52,27 @@ def blocks(
     """
     plan = [(number, segment) for number, segment in enumerate(segments) for _ in range(segment.steps)]
     D = haar(data.points.shape[1], rng)
+    gauss, rotations = np.empty((2, steps, *D.shape))
     for first in range(0, len(plan) - steps + 1, steps):
         part = plan[first : first + steps]
-        chosen, y, classes, skew = [], [], [], []
+        chosen, turned = [], []
+        drifts: list[float] = []
         for _, segment in part:
-            labels = data.labels(segment.clustering)
             for _ in range(pairs_per_step):
-                i, j = data.random_pair(rng)
-                turned = label_noise > 0 and rng.random() < label_noise
-                chosen.append((i, j))
-                classes.append((labels[i], labels[j]))
-                y.append(1 if (labels[i] == labels[j]) != turned else -1)
+                chosen.append(data.random_pair(rng))
+                turned.append(label_noise > 0 and rng.random() < label_noise)
             if segment.drift > 0:
-                skew.append(random_skew(len(D), segment.drift, rng))
-        turns = iter(cayley(np.array(skew)) if skew else ())
-        pairs = np.empty((len(chosen), 2, len(D)))
+                rng.standard_normal(out=gauss[len(drifts)])
+                drifts.append(segment.drift)
+        turns = iter(cayley(skew(gauss[: len(drifts)], drifts)) if drifts else ())
         for step, (_, segment) in enumerate(part):
-            now = D
-            for k in range(step * pairs_per_step, (step + 1) * pairs_per_step):
-                pairs[k] = data.points[list(chosen[k])] @ D.T
-            if segment.drift > 0:
-                D = next(turns) @ D
+            rotations[step] = D
+            D = next(turns) @ D if segment.drift > 0 else D
+        pairs = np.array(chosen)
+        sides = data.points[pairs].reshape(steps, pairs_per_step, 2, -1) @ rotations[:, None].swapaxes(2, 3)
+        by_A = np.repeat([segment.clustering == "A" for _, segment in part], pairs_per_step)
+        classes = np.where(by_A[:, None], data.A[pairs], data.B[pairs])
+        y = np.where((classes[:, 0] == classes[:, 1]) != np.array(turned), 1, -1)
         number, segment = part[-1]
-        yield Block(first + steps - 1, number, segment.clustering, pairs, np.array(y), np.array(classes), now)
+        now, places = rotations[-1].copy(), sides.reshape(-1, 2, len(D))
+        yield Block(first + steps - 1, number, segment.clustering, places, y, classes, now)

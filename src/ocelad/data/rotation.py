@@ -5,7 +5,8 @@ D_{t+1} = Cayley(S_t) D_t,     Cayley(S) = (I - S/2)^-1 (I + S/2),     S_t Gauss
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -20,15 +21,21 @@ def haar(n: int, rng: np.random.Generator) -> Array:
 
 def random_skew(n: int, norm: float, rng: np.random.Generator) -> Array:
     """A Gaussian skew matrix of given Frobenius norm."""
-    G = rng.normal(size=(n, n))
-    S = G - G.T
-    return np.asarray(S * (norm / np.linalg.norm(S)), dtype=np.float64)
+    return skew(rng.normal(size=(1, n, n)), [norm])[0]
+
+
+def skew(G: Array, norms: Sequence[float]) -> Array:
+    """The skew part of each of a stack of matrices, in the size of given Frobenius norms."""
+    S = G - G.swapaxes(1, 2)
+    sizes = [math.sqrt(each @ each) for each in S.reshape(len(S), -1)]
+    S *= (np.array(norms) / sizes)[:, None, None]
+    return S
 
 
 def cayley(S: Array) -> Array:
     """The rotation of a skew matrix, or of each of a stack of them."""
-    identity = np.eye(S.shape[-1])
-    return np.asarray(np.linalg.solve(identity - S / 2, identity + S / 2), dtype=np.float64)
+    identity, half = np.eye(S.shape[-1]), S / 2
+    return np.asarray(np.linalg.solve(identity - half, identity + half), dtype=np.float64)
 
 
 def rotation_walk(rates: Iterable[float], D: Array, rng: np.random.Generator) -> Iterator[Array]:

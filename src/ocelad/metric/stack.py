@@ -227,8 +227,8 @@ class StackedRice:
     def parts(self, p: Array) -> Parts:
         """The matrix of a mixture, not multiplied out."""
         slots = self.meta[codes.ORDER, : self.levels]
-        columns, extra = zip(*(self._terms(slot) for slot in slots), strict=True)
-        weighted = np.concatenate([w * own for w, own in zip(p, extra, strict=True)])
+        columns, extra = zip(*(self._terms(slot) for slot in slots.tolist()), strict=True)
+        weighted = np.repeat(p, [len(own) for own in extra]) * np.concatenate(extra)
         return Parts(np.hstack(columns), weighted, float(p @ self.scalars[slots, codes.SIGMA]))
 
     def _terms(self, slot: int) -> tuple[Array, Array]:
@@ -245,9 +245,9 @@ class StackedRice:
 
     def columns(self, slot: int) -> Array:
         """The directions that a learner has touched, orthonormal."""
-        rank, count, since = self.meta[[codes.RANK, codes.COUNT, codes.SINCE], slot]
         if not self.deferred:
-            return self.E[slot, : self.n, :rank]
+            return self.E[slot, : self.n, : self.meta[codes.RANK, slot]]
+        rank, count, since = self.meta[[codes.RANK, codes.COUNT, codes.SINCE], slot]
         own, shared = (
             self.E[slot, : self.n, :count],
             self.U[: self.n, since : self.meta[codes.CLOCK, codes.RECENT]],

@@ -66,19 +66,14 @@ class MarginLoss:
         return np.concatenate(found)
 
     def __call__(self, L: Array, impostors: Integers) -> tuple[float, Array]:
-        """F over these impostors, and its gradient with respect to M = L'L."""
-        Z, (i, other) = self.X @ L.T, np.divmod(impostors, len(self.X))
-        near = self._target_squares(Z)
-        gap = Z[i] - Z[other]
-        late = np.maximum(1.0 + near[i] - np.einsum("ij,ij->i", gap, gap)[:, None], 0.0)
-        slope = np.minimum(late / self.rounding, 1.0)
-        pull, push = 1.0 - self.push, self.push
-        F = pull * np.square(L).sum() + push * (slope * (late - slope * self.rounding / 2.0)).sum()
-        has = self.targets >= 0
-        pulled = np.stack([np.bincount(i, each, len(Z)) for each in slope.T], axis=1)[has]
-        of, to = np.concatenate([np.nonzero(has)[0], i]), np.concatenate([self.targets[has], other])
-        G = scatter(self.X, of, to, np.concatenate([pulled, -slope.sum(axis=1)]))
-        return float(F), pull * np.eye(len(G)) + push * G
+        """F over these impostors, in ascending order, and its gradient with respect to M = L'L."""
+        from .margins import pushing  # compiled when first used
+
+        Y = np.zeros(self.X.shape)
+        hinges = pushing(self.X, self.X @ L.T, self.targets, impostors, self.rounding, Y)
+        G, pull = self.X.T @ Y, 1.0 - self.push
+        F = pull * np.square(L).sum() + self.push * hinges
+        return float(F), pull * np.eye(len(G)) + self.push * (G + G.T) / 2.0
 
     def _target_squares(self, Z: Array) -> Array:
         return np.where(self.targets >= 0, np.square(Z[:, None] - Z[self.targets]).sum(axis=2), -np.inf)
