@@ -155,10 +155,10 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     def cautious(cls) -> MetricTracker:
         """Long but capped steps: for features of all kinds, where differences vary much in length.
 
-        A capped step cannot overshoot, so that the rates may be high; and a memory that learns by small steps must
-        not be too short. This is what ``ocelad track`` uses.
+        A capped step cannot overshoot, so that the rates may be high; and who learns by small steps needs time,
+        and must not begin anew too often. This is what ``ocelad track`` uses.
         """
-        return cls(step=32.0, base=128, step_cap=True)
+        return cls(step=32.0, base=128, start="continue", step_cap=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
