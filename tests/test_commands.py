@@ -164,6 +164,23 @@ def test_what_does_not_fit_is_said_in_a_line(monkeypatch, capsys, folder, words,
     assert "Traceback" not in error
 
 
+@pytest.mark.parametrize("command", ["embed", "score"])
+def test_what_is_read_is_never_written_to(monkeypatch, capsys, folder, tmp_path, command):
+    own = tmp_path / "own.csv"
+    own.write_bytes((folder / ("points.csv" if command == "embed" else "pairs.csv")).read_bytes())
+    before = own.read_bytes()
+    assert run(monkeypatch, command, str(folder / "run"), str(own), "--out", str(own)) == 1
+    assert "--out must be another file" in capsys.readouterr().err
+    assert own.read_bytes() == before
+
+
+def test_a_run_that_has_learned_nothing_has_no_metric(monkeypatch, capsys, folder, tmp_path):
+    (tmp_path / "none.csv").write_text("x_a,z_a,y\n")
+    assert run(monkeypatch, "track", str(tmp_path / "none.csv"), "--out", str(tmp_path / "run")) in (0, None)
+    assert run(monkeypatch, "embed", str(tmp_path / "run"), str(folder / "points.csv")) == 1
+    assert "nothing has been learned there yet" in capsys.readouterr().err
+
+
 def test_the_auc_of_one_kind_of_comparison_is_unknown(monkeypatch, capsys, tmp_path):
     (tmp_path / "same.csv").write_text("x_a,z_a,y\n0,1,1\n2,1,1\n")
     assert run(

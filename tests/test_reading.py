@@ -141,7 +141,8 @@ BAD = {
     "nothing": ("1,2,,4,1", "line 3, column z_a: it must be a finite number, got nothing"),
     "nan": ("nan,2,3,4,1", "line 3, column x_a: it must be a finite number, got 'nan'"),
     "infinity": ("1,2,3,-inf,1", "line 3, column z_b: it must be a finite number, got '-inf'"),
-    "huge": ("1,2,3,1e31,1", "line 3, column z_b: it must be a finite number, got '1e31'"),
+    "huge": ("1,2,3,1e31,1", "line 3, column z_b: it must be at most 1e.30 in size, got '1e31'"),
+    "underscored": ("1,2,3,1_0,1", "line 3, column z_b: it must be a finite number, got '1_0'"),
     "label": ("1,2,3,4,2", "line 3, column y: it must be 1 .similar. or -1 .*, got '2'"),
     "short": ("1,2,3,4", "line 3: it has 4 cells, expected 5"),
     "long": ("1,2,3,4,1,6", "line 3: it has 6 cells, expected 5"),
@@ -169,6 +170,7 @@ def test_bad_rows_are_named(name, tmp_path):
         ('{"x": [1, 2], "z": [1, 2], "y": 1, "w": 0}', "line 2: column w is not in the first row"),
         ('{"x": [1, null], "z": [1, 2], "y": 1}', "line 2, column x_1: it must be a finite number, got nothing"),
         ("[" * 100_000, "line 2: it is not JSON"),
+        ('{"x": [1, 1%s], "z": [1, 2], "y": 1}' % ("0" * 400), "line 2, column x_1: it must be a finite number"),
     ],
 )
 def test_bad_objects_are_named(line, message, tmp_path):
@@ -184,6 +186,7 @@ def test_bad_objects_are_named(line, message, tmp_path):
         ("t.jsonl", "", "it is not JSON"),
         ("t.csv", "a,a\n", "two columns 'a'"),
         ("t.txt", "", "its format is not told by its name"),
+        ("t.csv", "x\0_\0a\0", "t.csv: it is not UTF-8 text"),
         ("t.parquet", "nonsense", "t.parquet"),
         ("t.parquet.gz", "", "not gzipped"),
     ],
@@ -193,6 +196,17 @@ def test_what_is_no_table_is_refused(name, text, message, tmp_path):
         pytest.importorskip("pyarrow")
     with pytest.raises(ValueError, match=message):
         read_rows(written(tmp_path / name, text))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_empty_lines_and_a_mark_of_order_may_come_first(name, tmp_path):
+    plain = "x_a,z_a,y\n1,2,1\n" if name == "t.csv" else '{"x_a": 1, "z_a": 2, "y": 1}\n'
+    with closing(read_rows(written(tmp_path / name, "\n \n" + plain))) as rows:
+        assert rows.header == ["x_a", "z_a", "y"]
+        assert [row.line for piece in rows.pieces() for row in piece] == [4 if name == "t.csv" else 3]
+    with closing(read_rows(written(tmp_path / name, "\ufeff" + plain))) as rows:
+        assert rows.header == ["x_a", "z_a", "y"]
+        assert sum(not row.problem for piece in rows.pieces() for row in piece) == 1
 
 
 def test_a_line_without_end_is_refused(monkeypatch, tmp_path):

@@ -210,6 +210,8 @@ def test_topics_drift_and_texts_repeat():
         "htt\u2026",
         "https\u2026",
         "#e\u0301te\u0301",
+        "#\u200btag",
+        "#tax\u200dreform",
         "\uff03tag",
         "@user@mastodon.social",
         "joe@example.com",

@@ -135,13 +135,13 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(monkeypatch
         with monkeypatch.context() as patch:
             deadly(patch, after=rng.randint(1, 60))
             try:
-                track(patch, table, tmp_path / "run", "--resume", *words)
+                track(patch, table, tmp_path / "run", "--resume", "--overwrite", *words)
             except Killed:
                 killed += 1
             else:
                 assert contents(tmp_path / "run") == contents(tmp_path / "whole")
                 (tmp_path / "run" / "progress.json").unlink()  # begin anew, among what is left of the old one
-    assert track(monkeypatch, table, tmp_path / "run", "--resume", *words) in (0, None)
+    assert track(monkeypatch, table, tmp_path / "run", "--resume", "--overwrite", *words) in (0, None)
     assert contents(tmp_path / "run") == contents(tmp_path / "whole")
     t = [int(row["t"]) for row in predictions(tmp_path / "run")]
     assert t == list(range(1, len(t) + 1))
@@ -416,3 +416,33 @@ def test_a_truncated_archive_is_said(monkeypatch, capsys, table, tmp_path):
     (tmp_path / "t.csv.gz").write_bytes(data[: len(data) // 2])
     assert track(monkeypatch, tmp_path / "t.csv.gz", tmp_path / "run") == 1
     assert "t.csv.gz: Compressed file ended" in capsys.readouterr().err
+
+
+def test_files_of_others_are_not_in_the_way_of_a_run(monkeypatch, capsys, table, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "timeline.csv").write_text("mine")
+    assert track(monkeypatch, table, own) == 1
+    assert "timeline.csv, of no run that could go on: --overwrite begins anew" in capsys.readouterr().err
+    assert (own / "timeline.csv").read_text() == "mine"
+    assert track(monkeypatch, table, own, "--overwrite") in (0, None)
+    (tmp_path / "predictions.csv").write_bytes(table.read_bytes())
+    assert track(monkeypatch, tmp_path / "predictions.csv", tmp_path, "--overwrite") == 1
+    assert "would write there what it reads" in capsys.readouterr().err
+    assert (tmp_path / "predictions.csv").read_bytes() == table.read_bytes()
+
+
+def test_a_table_without_a_last_line_end_may_grow(monkeypatch, table, tmp_path):
+    text, grown = table.read_text(), tmp_path / "grown.csv"
+    grown.write_text("\n".join(text.splitlines()[:200]))
+    assert track(monkeypatch, grown, tmp_path / "a") in (0, None)
+    grown.write_text(text)
+    assert track(monkeypatch, grown, tmp_path / "a", "--resume") in (0, None)
+    assert track(monkeypatch, table, tmp_path / "b") in (0, None)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_a_table_must_have_features(monkeypatch, capsys, tmp_path):
+    (tmp_path / "t.csv").write_text("kind\na\nb\n")
+    assert track(monkeypatch, tmp_path / "t.csv", tmp_path / "run", "--label", "kind") == 1
+    assert "no column is left to be a feature: there are kind" in capsys.readouterr().err

@@ -46,6 +46,8 @@ def auc_in_words(auc: float, digits: int = 4) -> str:
 def saved_metric(path: str) -> MetricTracker:
     """The tracker in a file, or in the folder of a run."""
     where = Path(path) / "tracker.ocelad" if Path(path).is_dir() else Path(path)
+    if where != Path(path) and not where.exists():
+        raise ValueError(f"{path}: there is no tracker in it: nothing has been learned there yet")
     tracker = load(where)
     return tracker.tracker_ if isinstance(tracker, SupervisedMetricTracker) else tracker
 
@@ -75,7 +77,11 @@ def columns_like(tracker: MetricTracker, features: Sequence[str]) -> None:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[TextIO]:
+def opened(path: str, *read: str | None) -> Iterator[TextIO]:
+    """A file to write to, which must be none of those that are read."""
+    for other in filter(None, read):
+        if Path(path).exists() and Path(other).exists() and Path(path).samefile(other):
+            raise ValueError(f"{path}: --out must be another file than those that are read")
     if path == "-":
         yield sys.stdout
         sys.stdout.flush()

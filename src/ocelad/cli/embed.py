@@ -45,7 +45,7 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
             raise ValueError(f"--dimensions must be at most {metric.n}, the number of features, got {dimensions}")
         points = Columns.of(rows.header, features)
         others = Columns.of(rows.header, [name for name in rows.header if name not in set(features)])
-        with opened(out) as file:
+        with opened(out, table, tracker) as file:
             file.write(
                 ",".join([*map(_quoted, others.names), *(f"dim_{k + 1}" for k in range(dimensions))]) + "\n"
             )

@@ -33,7 +33,7 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
         form, _ = form_for(rows, items, y=False)
         columns_like(own, form.features)
         judged, known = [], form.y is not None
-        with opened(out) as file:
+        with opened(out, table, items, tracker) as file:
             file.write("line,distance,threshold,predicted\n")
             for piece in parsed(rows, form.parse):
                 block = form.block(piece)

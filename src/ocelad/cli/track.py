@@ -137,6 +137,8 @@ def _form(
             raise ValueError(f"{rows.name}: there is no column {name}: there are {', '.join(rows.header)}")
     found = matching(rows.header, features or ["*"])
     names = [name for name in found if name not in (label, *within)]
+    if not names:
+        raise ValueError(f"{rows.name}: no column is left to be a feature: there are {', '.join(rows.header)}")
     points, own, same = (Columns.of(rows.header, part) for part in (names, [label], within))
     how = {"features": names, "label": label, "within": list(within), **drawn}
     return Labelled(points, own, same, **drawn), how

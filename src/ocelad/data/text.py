@@ -28,6 +28,7 @@ _LINKS = re.compile(
     re.IGNORECASE,
 )
 _TAGS = re.compile(r"[#@][\w\u0300-\u036f]+|\b(?:URL|RT|QT)\b")  # and the marks of scrubbed ones
+_UNSEEN = re.compile(r"[\u00ad\u200b-\u200f\u2060\ufeff]")  # characters without width, which part a hashtag
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 
 
@@ -38,6 +39,7 @@ def clean(text: str) -> str:
     [':', 'lower', '&', 'more', 'jobs']
     """
     text = unicodedata.normalize("NFKC", html.unescape(text))  # one way to write an accent, a # or an @
+    text = _UNSEEN.sub("", text)
     return _TAGS.sub(" ", _LINKS.sub(" ", text))
 
 

@@ -25,8 +25,10 @@ def timeline(line: TimeLine) -> Figure:
         3, 1, figsize=(8, 6.5), sharex=True, layout="constrained", height_ratios=(3, 3, 2)
     )
     smooth = _smoothed(line.error)
-    top.plot(line.t, line.error, color="0.8", lw=0.8, label="each row")
-    top.plot(line.t, smooth, color=COLOURS[0], lw=1.8, label="smoothed")
+    many = not np.array_equal(smooth, line.error)
+    if many:
+        top.plot(line.t, line.error, color="0.8", lw=0.8, label="each row")
+    top.plot(line.t, smooth, color=COLOURS[0], lw=1.8, label="smoothed" if many else "each row")
     top.plot(line.t, 1.0 - line.accuracy, color=COLOURS[1], lw=1.4, ls="--", label="all so far")
     top.set(title="How often the tracker was wrong, before it learned", ylabel="share wrong", ylim=(0, None))
     legend_beside(top, None)

@@ -117,6 +117,11 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         if (self.folder / PROGRESS).exists() and not overwrite:
             raise ValueError(f"there is a run in {self.folder}: --resume goes on with it, --overwrite begins anew")
+        for path in (self.folder / name for name in (TRACKER, *(f"{name}.csv" for name in self._sizes))):
+            if path.exists() and Path(self.rows.name).exists() and path.samefile(self.rows.name):
+                raise ValueError(f"{path}: the run would write there what it reads: choose another folder")
+            if path.exists() and not overwrite:
+                raise ValueError(f"there is {path}, of no run that could go on: --overwrite begins anew")
         for name in (PROGRESS, NEXT, TRACKER):  # in this order: what is left must not look like a run
             (self.folder / name).unlink(missing_ok=True)
 

@@ -31,13 +31,15 @@ class Columns:
         cells = [row.cells[place] for place in self.places]
         try:
             values = list(map(float, cells))
-            if -LARGEST < sum(map(abs, values)) < LARGEST:
+            if sum(map(abs, values)) < LARGEST and b"_" not in row.raw:
                 return values
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
         for name, cell in zip(self.names, cells, strict=True):
-            if not _is_number(cell):
-                raise BadRow(row, f"it must be a finite number, got {_shown(cell)}", name)
+            size = _size(cell)
+            if not size < LARGEST:
+                expected = "a finite number" if not math.isfinite(size) else f"at most {LARGEST:g} in size"
+                raise BadRow(row, f"it must be {expected}, got {_shown(cell)}", name)
         return values
 
     def words(self, row: Row) -> list[str]:
@@ -56,11 +58,13 @@ class Columns:
         return y
 
 
-def _is_number(cell: Any) -> bool:
+def _size(cell: Any) -> float:
+    """|x|, or infinity if it is no number; 1_000 is one to Python alone."""
     try:
-        return math.isfinite(float(cell)) and abs(float(cell)) < LARGEST
-    except (TypeError, ValueError):
-        return False
+        size = abs(float(cell))
+    except (TypeError, ValueError, OverflowError):
+        return math.inf
+    return math.inf if math.isnan(size) or (isinstance(cell, str) and "_" in cell) else size
 
 
 def _shown(cell: Any) -> str:

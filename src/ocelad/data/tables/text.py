@@ -41,7 +41,7 @@ class Lines:
             elif sum(map(len, parts)) > LONGEST:
                 raise ValueError(f"{self.name}: it has a line of more than {LONGEST} bytes")
         if last := b"".join(parts):
-            yield [last]
+            yield [last + b"\n"]  # so that it is the same line when others have been added
 
     def take(self, most: int | None = None) -> list[bytes]:
         """The next lines, at most so many; none at the end."""
@@ -53,8 +53,17 @@ class Lines:
         taken, self._waiting = self._waiting[:most], self._waiting[len(self._waiting[:most]) :]
         return taken
 
-    def put_back(self, line: bytes) -> None:
-        self._waiting.insert(0, line)
+    def begin(self) -> list[bytes]:
+        """The first line that is not empty, after those that are."""
+        taken: list[bytes] = []
+        while not any(map(bytes.strip, taken)) and (line := self.take(1)):
+            taken += line
+        if any(b"\0" in line for line in taken):
+            raise ValueError(f"{self.name}: it is not UTF-8 text")
+        return taken
+
+    def put_back(self, lines: list[bytes]) -> None:
+        self._waiting = lines + self._waiting
 
     def close(self) -> None:
         if self._closes:
@@ -101,9 +110,10 @@ class Csv:
     """Cells between commas, or semicolons or tabs if the header has more of these; a row is a line."""
 
     def __init__(self, lines: Lines) -> None:
-        first = b"".join(lines.take(1))
-        lines.used.add(first)
-        text = first.decode("utf-8-sig", "replace")
+        first = lines.begin()
+        for line in first:
+            lines.used.add(line)
+        text = b"".join(first[-1:]).decode("utf-8-sig", "replace")
         self.delimiter = max(",;\t", key=text.count)
         self.header: list[str] = []
         self.header = [name.strip() for name in self.cells(text)]
@@ -123,12 +133,12 @@ class JsonLines:
     """A JSON object per line, all with the names of the first."""
 
     def __init__(self, lines: Lines) -> None:
-        first = b"".join(lines.take(1))
+        first = lines.begin()
         lines.put_back(first)
         try:
-            self.header = list(flat(_parsed(first.decode("utf-8"))))
+            self.header = list(flat(_parsed(b"".join(first[-1:]).decode("utf-8"))))
         except ValueError as error:
-            raise ValueError(f"{lines.name}: line 1: {error}") from None
+            raise ValueError(f"{lines.name}: line {max(1, len(first))}: {error}") from None
 
     def cells(self, line: str) -> list[Any]:
         return in_order(_parsed(line), self.header)
@@ -136,7 +146,7 @@ class JsonLines:
 
 def _parsed(line: str) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = json.loads(line.removeprefix("\ufeff"))
     except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"it is not JSON: {error}") from None
     if not isinstance(record, dict):
