@@ -29,6 +29,7 @@ from ocelad.baselines import (
     AdaptiveSteps,
     Diffusion,
     Histories,
+    Itml,
     Leader,
     LeadingHistory,
     UnclippedSaol,
@@ -39,9 +40,11 @@ from ocelad.baselines import (
     ftrl,
     leading_history,
     mdml,
+    online_itml,
     restarted,
     saol,
 )
+from ocelad.baselines.alone import Alone
 from ocelad.baselines.dynamics import Moved
 from ocelad.baselines.stacked import Stacked
 from ocelad.data import SCENARIO, DriftingClusters, blocks
@@ -94,6 +97,7 @@ CASES = {
     "histories, fixed share": (leading_history(32.0, base=8).set_params(weights=FixedShare()), histories),
     "histories, OCELAD": (leading_history(32.0, base=8).set_params(weights=OceladWeights(reset=False)), histories),
     "histories, unclipped": (leading_history(32.0, base=8).set_params(weights=UnclippedSaol()), histories),
+    "online ITML": (online_itml(1.0, memory=100), one(Itml((0.05, 0.95), 100))),
 }
 
 SLOW = ("SAOL, bound 5", "restarted, leading history", *(name for name in CASES if "histories" in name))
@@ -127,7 +131,7 @@ def power(name):
 
 def is_compiled(tracker):
     ensemble = tracker._ocelad.ensemble
-    return isinstance(ensemble, Stacked) and ensemble.stack is not None
+    return isinstance(ensemble, Alone) or (isinstance(ensemble, Stacked) and ensemble.stack is not None)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in SLOW])
@@ -198,7 +202,8 @@ def test_what_has_no_kernel_goes_on_in_black_boxes(name):
     for tracker in (fast, slow):
         tracker.partial_fit(pairs[:40], y[:40])
         tracker.partial_fit(pairs[40:60], y[40:60], sample_weight=np.full(20, 0.5))
-        tracker.partial_fit_triplets(pairs[60:70].reshape(-1, 2, 4)[:9].reshape(6, 3, 4))
+        if name != "online ITML":
+            tracker.partial_fit_triplets(pairs[60:70].reshape(-1, 2, 4)[:9].reshape(6, 3, 4))
         tracker.partial_fit(pairs[70:], y[70:])
     assert_agree(fast, slow)
     fast, slow = (tracker.set_params(order="after") for tracker in both(name))

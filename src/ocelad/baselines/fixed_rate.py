@@ -11,6 +11,7 @@ from ..learner import Ensemble, Learner, Spawn, is_number
 from ..metric import Comid, Divergence, LogDet, Metric, MetricTracker, NuclearNorm
 from ..metric.kinds import Kind
 from ..weights import FixedShare
+from .alone import Alone
 from .stacked import Stacked
 
 
@@ -22,7 +23,7 @@ class FixedRate:
     ----------
     learner
         Makes another learner from the start, the step and the descent of a `Comid`; None takes that. If it has
-        a ``kind``, a stack can stand for it.
+        a ``kind``, a stack can stand for it; if what it makes has ``learn(u, y)``, that takes many comparisons.
     """
 
     learner: Callable[[Comid], Learner[Metric]] | None = None
@@ -33,8 +34,10 @@ class FixedRate:
             return Stacked(Pool([comid]), comid, Kind(spans=(1.0,)))
         if comid.max_rank is not None:
             raise ValueError(f"max_rank must be None with {self.learner!r}, got {comid.max_rank!r}")
-        pool, kind = Pool([self.learner(comid)]), getattr(self.learner, "kind", None)
-        return pool if kind is None else Stacked(pool, comid, kind)
+        learner, kind = self.learner(comid), getattr(self.learner, "kind", None)
+        if kind is not None:
+            return Stacked(Pool([learner]), comid, kind)
+        return Alone([learner]) if hasattr(learner, "learn") else Pool([learner])
 
 
 @dataclass(frozen=True)
