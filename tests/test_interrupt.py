@@ -11,6 +11,7 @@ import pytest
 
 import ocelad
 from ocelad import (
+    CoinBetting,
     FixedShare,
     GradientDescent,
     MetricTracker,
@@ -23,6 +24,7 @@ from ocelad import (
     Union,
     on_intervals,
 )
+from ocelad.baselines import leading_history, online_itml
 from ocelad.interrupt import undivided
 from regression import drifting_regressor, play
 from streams import comparisons
@@ -84,7 +86,10 @@ def test_algorithm_1_takes_whole_steps(ensemble, order):
 
 
 SETTINGS = {
-    "stack": MetricTracker(base=2, weights=SaolWeights()),
+    "compiled": MetricTracker(base=2, weights=SaolWeights()),
+    "compiled baseline": leading_history(step=1.0, base=2),
+    "compiled alone": online_itml(rate=1.0),
+    "stack": MetricTracker(base=2, weights=CoinBetting()),
     "stack-after": MetricTracker(base=2, order="after"),
     "boxes": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1)),
     "boxes-after": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1), order="after"),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ocelad.baselines import Euclid, comid
-from ocelad.data import DriftingClusters, Segment, blocks
+from ocelad.data import Segment, blocks
 from ocelad.studies import ENGINES, Outcome, Store, StoreError, Study, Trial, run_study, run_trial
 from ocelad.studies.methods import DEFAULT, METHODS, make, named
 from ocelad.studies.outcome import _Entrant
@@ -46,17 +46,6 @@ def test_a_trial_goes_through_the_world_of_the_demo():
         assert [record.t for record in records] == list(TINY.times)
         assert outcome.measures[k, :, 0].tolist() == [record.knn_error for record in records]
         np.testing.assert_allclose(outcome.measures[k, :, 1], [record.nmi for record in records], atol=0.1)
-
-
-@pytest.mark.parametrize("step", [0.25, 1.0])
-def test_comid_as_a_level_that_never_ends_is_comid(step):
-    rng = np.random.default_rng(0)
-    data, slow, fast = DriftingClusters.draw(rng), comid(step), METHODS["COMID, high rate"](step=step)
-    for block in blocks(data, rng, 150, (Segment(300, "A", 0.0), Segment(300, "B", 0.05))):
-        slow.partial_fit(block.pairs, block.y)
-        fast.partial_fit(block.pairs, block.y)
-        np.testing.assert_allclose(fast.get_mahalanobis_matrix(), slow.get_mahalanobis_matrix(), atol=1e-10)
-        assert fast.mu_ == pytest.approx(slow.mu_, abs=1e-10)
 
 
 def test_a_method_does_not_depend_on_who_else_takes_part(expected):
@@ -344,7 +333,7 @@ def test_bad_options_are_named(wrong, words):
 
 def test_names_and_rates():
     assert named(["ocelad", "COMID-high-rate@0.5"]) == ("ocelad", "COMID, high rate@0.5")
-    assert make("COMID, high rate@0.5").step == 0.5 * 2**10
+    assert make("COMID, high rate@0.5").step == 0.5
     assert set(DEFAULT) < set(METHODS)
     with pytest.raises(ValueError, match=r"methods must be among ocelad, .*, got 'nobody'"):
         named(["nobody"])

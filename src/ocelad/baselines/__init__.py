@@ -2,7 +2,6 @@
 
 from .adaptive_steps import AdaptiveSteps, adagrad
 from .batch import ITML, LDA, LMNN, MMC, NCA, PCA
-from .compiled import CompiledComid, compiled
 from .dynamics import Candidates, Diffusion, dynamic_mirror_descent
 from .euclid import Euclid
 from .fixed_rate import FixedRate, FixedRates, comid, fixed_share, mdml
@@ -25,7 +24,6 @@ __all__ = [
     "AdaptiveSteps",
     "Candidates",
     "ComidHistories",
-    "CompiledComid",
     "Diffusion",
     "Euclid",
     "FixedRate",
@@ -42,7 +40,6 @@ __all__ = [
     "Windowed",
     "adagrad",
     "comid",
-    "compiled",
     "dynamic_mirror_descent",
     "fixed_share",
     "ftrl",

@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 
 from ..ensemble import Pool
-from ..learner import Spawn, is_number
+from ..learner import Ensemble, Spawn, is_number
 from ..metric import Comid, Metric, MetricTracker
+from ..metric.kinds import Kind
 from ..weights import FixedShare
 from .fixed_rate import comid
+from .stacked import Stacked
 
 Dynamics = Callable[[Metric], Metric]
 
@@ -42,11 +44,15 @@ class Diffusion:
         if not (is_number(self.drift) and self.drift >= 0):
             raise ValueError(f"drift must be a number >= 0, got {self.drift!r}")
 
+    def share(self, n: int) -> float:
+        """How much of a metric is spread over all directions."""
+        return min(1.0, self.drift**2 / (n - 1)) if n > 1 else 0.0
+
     def __call__(self, metric: Metric) -> Metric:
         n = len(metric.M)
-        if n == 1 or self.drift == 0.0:
+        a = self.share(n)
+        if a == 0.0:
             return metric  # nothing turns
-        a = min(1.0, self.drift**2 / (n - 1))
         return Metric((1.0 - a) * metric.M + a * np.trace(metric.M) / n * np.eye(n), metric.mu)
 
 
@@ -66,11 +72,15 @@ class Candidates:
 
     dynamics: tuple[Dynamics, ...]
 
-    def __call__(self, spawn: Spawn[Metric]) -> Pool[Metric]:
+    def __call__(self, spawn: Spawn[Metric]) -> Ensemble[Metric]:
         comid: Any = spawn(1.0, None)
         if comid.max_rank is not None:
             raise ValueError(f"max_rank must be None with dynamics, got {comid.max_rank!r}")
-        return Pool([Moved(comid, dynamics) for dynamics in self.dynamics])
+        pool, n = Pool([Moved(comid, dynamics) for dynamics in self.dynamics]), len(comid.estimate.M)
+        shares = tuple(model.share(n) for model in self.dynamics if isinstance(model, Diffusion))
+        if len(shares) < len(self.dynamics):
+            return pool
+        return Stacked(pool, comid, Kind(spans=(1.0,) * len(shares), diffusion=shares))
 
 
 def dynamic_mirror_descent(

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ensemble import Pool
-from ..learner import Learner, Spawn, is_number
+from ..learner import Ensemble, Learner, Spawn, is_number
 from ..metric import Comid, Divergence, LogDet, Metric, MetricTracker, NuclearNorm
+from ..metric.kinds import Kind
 from ..weights import FixedShare
-from .compiled import CompiledComid
+from .alone import Alone
+from .stacked import Stacked
 
 
 @dataclass(frozen=True)
@@ -20,16 +22,22 @@ class FixedRate:
     Parameters
     ----------
     learner
-        Makes another learner from the start, the step and the descent of a `Comid`.
+        Makes another learner from the start, the step and the descent of a `Comid`; None takes that. If it has
+        a ``kind``, a stack can stand for it; if what it makes has ``learn(u, y)``, that takes many comparisons.
     """
 
-    learner: Callable[[Comid], Learner[Metric]] = CompiledComid
+    learner: Callable[[Comid], Learner[Metric]] | None = None
 
-    def __call__(self, spawn: Spawn[Metric]) -> Pool[Metric]:
+    def __call__(self, spawn: Spawn[Metric]) -> Ensemble[Metric]:
         comid: Any = spawn(1.0, None)
-        if comid.max_rank is not None and self.learner is not CompiledComid:
+        if self.learner is None:
+            return Stacked(Pool([comid]), comid, Kind(spans=(1.0,)))
+        if comid.max_rank is not None:
             raise ValueError(f"max_rank must be None with {self.learner!r}, got {comid.max_rank!r}")
-        return Pool([self.learner(comid)])
+        learner, kind = self.learner(comid), getattr(self.learner, "kind", None)
+        if kind is not None:
+            return Stacked(Pool([learner]), comid, kind)
+        return Alone([learner]) if hasattr(learner, "learn") else Pool([learner])
 
 
 @dataclass(frozen=True)
@@ -42,9 +50,10 @@ class FixedRates:
         if not self.factors or not all(is_number(f) and f > 0 for f in self.factors):
             raise ValueError(f"factors must be numbers > 0, at least one, got {self.factors!r}")
 
-    def __call__(self, spawn: Spawn[Metric]) -> Pool[Metric]:
-        learners: list[Any] = [spawn(factor**-2, None) for factor in self.factors]
-        return Pool([CompiledComid(comid) for comid in learners])
+    def __call__(self, spawn: Spawn[Metric]) -> Stacked:
+        spans = tuple(factor**-2 for factor in self.factors)
+        comid: Any = spawn(1.0, None)
+        return Stacked(Pool([spawn(span, None) for span in spans]), comid, Kind(spans=spans))
 
 
 def comid(step: float, strength: float = 0.01) -> MetricTracker:

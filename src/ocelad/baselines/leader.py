@@ -10,15 +10,20 @@ greedy.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from ..metric import Comid, Frobenius, Metric, MetricTracker
+from ..metric.kernels import codes
+from ..metric.kinds import Kind
+from ..metric.stack import StackedRice
 from .adaptive_steps import squared_norm
 from .fixed_rate import FixedRate, comid
 
 
 class Leader:
     """A learner that minimises the sum of all linearised losses."""
+
+    kind: ClassVar[Kind] = Kind(spans=(1.0,), adapts=True, leads=True)
 
     def __init__(self, comid: Comid) -> None:
         if not isinstance(comid.descent.divergence, Frobenius):
@@ -35,6 +40,12 @@ class Leader:
         M = self.descent.regularizer.solve(self.descent.divergence, W, self.t * step)
         mu = self.start.mu - self.descent.threshold_step * step * self.total.mu
         self.estimate = Metric(M, max(1.0, mu))
+
+    def resume(self, stack: StackedRice, level: int) -> None:
+        """Go on where a stack has come to."""
+        self.squares, self.t = float(stack.state[level, codes.LENGTH]), int(stack.meta[codes.CLOCK, codes.TIME])
+        Q = stack.columns(level + 1)
+        self.total = Metric(-(Q * stack.S[level + 1, : Q.shape[1]]) @ Q.T, stack.state[level, codes.SLOPES])
 
 
 def ftrl(step: float, strength: float = 0.01) -> MetricTracker:

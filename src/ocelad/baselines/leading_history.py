@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..ensemble import Slots, check_base
 from ..learner import Array, E, Opening, Spawn, is_number
 from ..metric import Metric, MetricTracker
+from ..metric.kernels import codes
+from ..metric.kinds import Kind
+from ..metric.rules import RULES, Rule
 from ..weights import relative, softmax
-from .compiled import compiled
 from .fixed_rate import comid
+from .stacked import Stacked
 
 
 def birth(i: int) -> tuple[int, int]:
@@ -98,6 +101,11 @@ class LeadingHistory:
         return self.probabilities(state)
 
 
+RULES[LeadingHistory] = lambda rule: Rule(
+    {codes.RULE: codes.LEADING_HISTORY, codes.RATE: rule.rate, codes.SHARE: 0.0}
+)
+
+
 @dataclass(frozen=True)
 class ComidHistories:
     """COMID learners, one born every ``base`` steps."""
@@ -107,8 +115,9 @@ class ComidHistories:
     def __post_init__(self) -> None:
         check_base(self.base)
 
-    def __call__(self, spawn: Spawn[Metric]) -> Histories[Metric]:
-        return Histories(compiled(spawn), self.base)
+    def __call__(self, spawn: Spawn[Metric]) -> Stacked:
+        first: Any = spawn(1.0, None)
+        return Stacked(Histories(spawn, self.base), first, Kind(codes.BIRTHS), self.base)
 
 
 def leading_history(step: float, strength: float = 0.01, base: int = 1, rate: float = 0.3) -> MetricTracker:

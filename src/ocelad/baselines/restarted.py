@@ -8,12 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..ensemble import check_base
+from ..ensemble import Restarted, check_base
 from ..learner import Array, Opening, Spawn, Weights
 from ..metric import Metric, MetricTracker
+from ..metric.kernels import codes
+from ..metric.kinds import Kind
+from ..metric.rules import RULES
+from ..metric.rules import saol as compiled_saol
 from ..weights import OceladWeights, SaolWeights, advanced
 from .fixed_rate import comid
-from .stacked import StackedRestarted
+from .stacked import Stacked
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,9 @@ class RestartedComid:
     def __post_init__(self) -> None:
         check_base(self.base)
 
-    def __call__(self, spawn: Spawn[Metric]) -> StackedRestarted:
-        comid_on_intervals: Any = spawn
-        return StackedRestarted(comid_on_intervals, self.base)
+    def __call__(self, spawn: Spawn[Metric]) -> Stacked:
+        first: Any = spawn(1.0, None)
+        return Stacked(Restarted(spawn, self.base), first, Kind(codes.RESTARTS), self.base)
 
 
 def restarted(
@@ -80,6 +84,9 @@ class UnclippedSaol:
 
     def mixture(self, state: Array) -> Array:
         return SaolWeights(self.seed).mixture(state)
+
+
+RULES[UnclippedSaol] = lambda rule: compiled_saol(rule.seed, np.inf)
 
 
 def saol(step: float, strength: float = 0.01, base: int = 1, clipped: bool = True, seed: int = 0) -> MetricTracker:

@@ -89,7 +89,7 @@ class _Witness:
     ) -> None:
         """Instead of all at once, one by one: each judged, and then learned, with those after it that are not."""
         seen, rows, p, stack = self.seen, self.rows, ocelad.probabilities, None
-        if isinstance(ocelad.ensemble, StackedRice) and ocelad.ensemble.compiles(ocelad):
+        if isinstance(ocelad.ensemble, StackedRice) and ocelad.ensemble.compiles(ocelad, loss):
             stack = ocelad.ensemble
         if (before := int(self.judged[0]) if len(self.judged) else len(y)) > 0:
             teach(slice(0, before))
@@ -97,7 +97,7 @@ class _Witness:
         for k, stop in pairwise([*self.judged.tolist(), len(y)]):
             row = rows[[k]].toarray()[0] if sparse.issparse(rows) else rows[k]
             if stack is not None:
-                square, mu = _judge(stack, p, row, loss)
+                square, mu = _judge(stack, ocelad.weights.mixture(ocelad.state), row, loss)
                 stack.run(ocelad, u[k:stop], y[k:stop])  # as teach does, without its detours
             else:
                 form, mu = mixture(ocelad)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
@@ -36,6 +36,17 @@ class Learners:
                 learner.discarded = float(discarded)
                 ensemble.learners.append(learner)
             self.ocelad.ensemble = ensemble
+
+
+@runtime_checkable
+class Compiled(Protocol):
+    """An ensemble that takes many comparisons in one call."""
+
+    def compiles(self, ocelad: Ocelad[Metric], loss: MarginLoss, /) -> bool:
+        """Whether it can, under these weights; if so, it is set up for it."""
+
+    def run(self, ocelad: Ocelad[Metric], u: Any, y: Array, /) -> None:
+        """Learn them as ``ocelad.update`` would one by one."""
 
 
 class Comparisons(Protocol):
@@ -75,9 +86,9 @@ class Pairs:
         ocelad, weight = learners.ocelad, self.weight
         if weight is not None:
             learners.take_apart()
-        stack = ocelad.ensemble
-        if isinstance(stack, StackedRice) and stack.compiles(ocelad):
-            stack.run(ocelad, rows, self.y)
+        ensemble = ocelad.ensemble
+        if weight is None and isinstance(ensemble, Compiled) and ensemble.compiles(ocelad, learners.loss):
+            ensemble.run(ocelad, rows, self.y)
             return
         with undivided() as pause:  # once for all: it takes longer than a step of some learners
             for part, u in dense_blocks(rows):

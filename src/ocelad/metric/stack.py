@@ -12,19 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ..intervals import length, opening
+from ..intervals import opening
 from ..learner import Array, Ensemble, Integers, Opening
 from ..ocelad import Ocelad
-from ..weights import FixedShare, OceladWeights
 from .comid import Recipe
-from .divergences import Divergence, Frobenius
 from .estimate import Metric
 from .kernels import codes
-from .losses import Hinge, Logistic, MarginLoss, PairLoss, SquaredHinge
+from .kinds import GEOMETRIES, LOSSES, RICE, Kind, has_kernels
+from .losses import MarginLoss, PairLoss
 from .quadratic import Dense, Parts
-from .regularizers import NuclearNorm, Regularizer, Unregularized
+from .rules import compiled_rule
 
-_LOSSES: dict[type, int] = {Hinge: codes.HINGE, SquaredHinge: codes.SQUARED_HINGE, Logistic: codes.LOGISTIC}
 _BLOCK = 4096  # comparisons per compiled call: Ctrl-C is heard in between
 _DEFERRED = 100  # from so many features on, turning the columns themselves costs more than a dictionary;
 _DEFERRED_FULL = 400  # so many where nothing keeps the rank down
@@ -39,12 +37,6 @@ def _in_fives(count: int) -> int:
     return -(-count // 5) * 5
 
 
-def has_kernels(loss: MarginLoss, regularizer: Regularizer, divergence: Divergence) -> bool:
-    """Whether learners of these parts can be stacked."""
-    spectral = type(regularizer) in (NuclearNorm, Unregularized)
-    return type(loss) in _LOSSES and spectral and type(divergence) is Frobenius
-
-
 def rice(recipe: Recipe, loss: MarginLoss) -> Ensemble[Metric]:
     """RICE of COMID learners: a stack where there are kernels for these parts, a list of black boxes elsewhere."""
     stacks = has_kernels(loss, recipe.descent.regularizer, recipe.descent.divergence)
@@ -54,29 +46,35 @@ def rice(recipe: Recipe, loss: MarginLoss) -> Ensemble[Metric]:
 class StackedRice:
     """The retro-initialised ensemble of COMID learners on (M, mu), as a stack of arrays.
 
-    It opens its levels and moves its learners as ``Rice`` over ``Comid`` does. A slot is a learner's place in the
-    arrays; see `kernels.block` for how levels and slots are kept apart.
+    It opens its levels and moves its learners as ``Rice`` over ``Comid`` does, unless it is of another kind. A
+    slot is a learner's place in the arrays; see `kernels.block` for how levels and slots are kept apart.
     """
 
-    def __init__(self, recipe: Recipe, loss: MarginLoss) -> None:
+    def __init__(self, recipe: Recipe, loss: MarginLoss, kind: Kind = RICE) -> None:
         descent = recipe.descent
-        self.n, self.base = recipe.n, recipe.base
-        self.deferred = self.n >= (_DEFERRED if descent.regularizer.strength > 0.0 else _DEFERRED_FULL)
+        geometry = codes.LEADER if kind.leads else GEOMETRIES[type(descent.divergence)]
+        self.n, self.base, self.kind = recipe.n, recipe.base, kind
+        many = self.n >= (_DEFERRED if descent.regularizer.strength > 0.0 else _DEFERRED_FULL)
+        self.deferred = many and geometry == codes.FROBENIUS
         self.most = self.n if recipe.max_rank is None else min(recipe.max_rank, self.n)
         unshrunk = descent.regularizer.strength == 0.0 and self.most == self.n >= codes.FULL
-        self.late = codes.LATE if unshrunk and not self.deferred else 0
+        plain = geometry == codes.FROBENIUS and not any(kind.diffusion)
+        self.late = codes.LATE if unshrunk and plain and not self.deferred else 0
         self.options = np.zeros(codes.OPTIONS)
         self.options[codes.STEP], self.options[codes.BASE] = recipe.step, recipe.base
         self.options[codes.STRENGTH] = descent.regularizer.strength
         self.options[codes.THRESHOLD_STEP], self.options[codes.CAPPED] = descent.threshold_step, descent.step_cap
-        self.options[codes.GOES_ON], self.options[codes.LOSS] = recipe.start == "continue", _LOSSES[type(loss)]
+        self.options[codes.START] = codes.CONTINUES if recipe.start == "continue" else kind.start
+        self.options[codes.LOSS], self.options[codes.GEOMETRY] = LOSSES[type(loss)], geometry
         self.options[codes.N], self.options[codes.MAX_RANK] = self.n, self.most
+        self.options[codes.ADAPTS] = kind.adapts
         sigma, s, V = recipe.origin, np.zeros(0), np.zeros((self.n, 0))
         if not isinstance(sigma, float):
             s, V = np.linalg.eigh(sigma)
-            sigma, s, V = 0.0, s[s > 0], V[:, s > 0]
+            kept = (s > 0) | (geometry != codes.FROBENIUS)  # others need all, and lift what is too small
+            sigma, s, V = 0.0, s[kept], V[:, kept]
         rank = len(s)
-        self._allocate(slots=5, room=min(_in_fours(self.n), max(8, _in_fours(rank + 1))))
+        self._allocate(slots=max(5, len(kind.spans) + 1), room=min(_in_fours(self.n), max(8, _in_fours(rank + 1))))
         self.E[0, : self.n, :rank], self.S[0, :rank] = V, s
         if self.deferred and rank:
             self.F[0, :rank, :rank] = np.eye(rank)
@@ -109,6 +107,8 @@ class StackedRice:
         index = np.zeros((codes.INDICES, long), dtype=np.int64)
         index[codes.EVERY] = np.arange(long)
         self.state = np.zeros((slots, codes.FIELDS))
+        self.state[:, codes.LENGTH] = self._lengths(slots)
+        self.state[: len(self.kind.diffusion), codes.DIFFUSION] = self.kind.diffusion
         self.features = np.zeros((slots + 1, 2, n if self.deferred else 0), dtype=np.int64)  # the last: of U
         self.U = np.zeros((n if self.deferred else 0, codes.RING))
         self.L, self.A = np.zeros((slots, self.late, room)), np.zeros((slots, self.late))
@@ -126,6 +126,15 @@ class StackedRice:
         )
         self._locate()
 
+    def _lengths(self, levels: int) -> Array:
+        """What the steps of so many levels are divided by the root of."""
+        level = np.arange(levels)
+        if self.kind.spans:
+            return np.resize(0.0 if self.kind.adapts else self.kind.spans, levels)
+        if self.kind.start == codes.BIRTHS:  # see `kernels.levels.opening`
+            level = 2 + np.where(level % 2, (level + 1) // 2, np.maximum(level - 2, 0) // 2)
+        return np.asarray(self.base * np.exp2(level), dtype=np.float64)
+
     def _locate(self) -> None:
         """Where the kernels find the arrays, and how large they are."""
         rows, (slots, room), height = self.E.shape[1], self.S.shape, self.F.shape[1]
@@ -138,20 +147,10 @@ class StackedRice:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         # A copy has arrays of its own, and joblib makes two of an array that has two names.
-        (
-            self.E,
-            self.F,
-            self.S,
-            self.scalars,
-            self.meta,
-            self.losses_now,
-            self.state,
-            self.options,
-            self.features,
-            self.U,
-            self.L,
-            self.A,
-        ) = self.arrays[: codes.AT_VEC]
+        self.E, self.F, self.S, self.scalars, self.meta, self.losses_now = self.arrays[: codes.AT_STATE]
+        self.state, self.options, self.features, self.U, self.L, self.A = self.arrays[
+            codes.AT_STATE : codes.AT_VEC
+        ]
         self._locate()
 
     def _reserve(self, levels: int, rank: int) -> None:
@@ -181,7 +180,8 @@ class StackedRice:
     def _make_room(self, t: int) -> None:
         """So that the step after which the levels of time t open fits into the arrays."""
         self._settle()
-        levels = max(self.levels, opening(self.base + t, self.base))
+        newcomer = self.levels + 1 if self.kind.start == codes.BIRTHS else 0
+        levels = max(self.levels, newcomer or opening(self.base + t, self.base))
         rank = int(self.meta[codes.RANK, self.meta[codes.ORDER, : self.levels]].max(initial=0))
         slots, room = self.S.shape
         if levels >= slots or min(rank + 1, self.n) > room:
@@ -203,15 +203,19 @@ class StackedRice:
     # The four verbs
 
     def open(self, t: int) -> Opening:
-        count = opening(self.base + t, self.base)
         if t == 0:  # without the compiler: a tracker that has learned nothing is made at once
-            self.E[1], self.F[1], self.S[1], self.scalars[1] = self.E[0], self.F[0], self.S[0], self.scalars[0]
-            self.features[1] = self.features[0]
-            self.meta[codes.RANK :, 1], self.meta[codes.CLOCK, codes.LEVELS] = self.meta[codes.RANK :, 0], 1
+            levels = max(1, len(self.kind.spans))
+            new = slice(1, levels + 1)
+            for array in (self.E, self.F, self.S, self.scalars, self.features):
+                array[new] = array[0]
+            self.meta[codes.RANK :, new] = self.meta[codes.RANK :, :1]
+            self.meta[codes.CLOCK, codes.LEVELS] = levels
+            first, last = 0, levels
         else:
-            while not _kernels().open_levels(count, t, *self.how):
+            while (opened := _kernels().open_levels(t, *self.how))[0] < 0:
                 self._make_room(t)
-        return Opening(t, tuple(range(count)), tuple(float(length(level, self.base)) for level in range(count)))
+            first, last = opened
+        return Opening(t, tuple(range(first, last)), tuple(self.state[first:last, codes.LENGTH].tolist()))
 
     def losses(self, loss: PairLoss) -> Array:
         _kernels().one(loss.u, float(loss.y), self.where, False, *self.how[1:])
@@ -234,11 +238,20 @@ class StackedRice:
     def _terms(self, slot: int) -> tuple[Array, Array]:
         """The matrix of a learner, but for a multiple of the identity, as a sum of weighted squares of columns."""
         Q, rank = self.columns(slot), self.meta[codes.RANK, slot]
-        s = self.S[slot, :rank] - self.scalars[slot, codes.SIGMA]
+        s = self._eigenvalues(slot, rank) - self.scalars[slot, codes.SIGMA]
         if not self.late:
             return Q, s
         m = self.meta[codes.COUNT, slot]
         return np.hstack([Q, Q @ self.L[slot, :m, :rank].T]), np.concatenate([s, self.A[slot, :m]])
+
+    def _eigenvalues(self, slot: int, rank: int) -> Array:
+        """A leader's are not kept, but follow from those of a sum: `kernels.mirror.shown`."""
+        s = self.S[slot, :rank]
+        if not self.kind.leads:
+            return s
+        squares, t = self.state[slot - 1, codes.LENGTH], self.meta[codes.CLOCK, codes.TIME]
+        step = self.options[codes.STEP] / np.sqrt(squares) if squares > 0.0 else 0.0
+        return np.maximum(0.0, step * s - t * step * self.options[codes.STRENGTH])
 
     def threshold(self, p: Array) -> float:
         return float(p @ self.scalars[self.meta[codes.ORDER, : self.levels], codes.MU])
@@ -257,19 +270,14 @@ class StackedRice:
 
     # All of Algorithm 1 in one call
 
-    def compiles(self, ocelad: Ocelad[Metric]) -> bool:
+    def compiles(self, ocelad: Ocelad[Metric], loss: MarginLoss) -> bool:  # noqa: ARG002
         """Whether the whole loop of this tracker has a compiled form; if so, it is set up for it."""
-        rule = ocelad.weights
-        if ocelad.order != "before":
+        rule = compiled_rule(ocelad.weights) if ocelad.order == "before" else None
+        if rule is None:
             return False
-        if type(rule) is FixedShare:
-            self.options[codes.RULE] = codes.FIXED_SHARE
-            self.options[codes.RATE], self.options[codes.SHARE] = rule.rate, rule.share
-        elif type(rule) is OceladWeights:
-            self.options[codes.RULE] = codes.OCELAD_MEAN if rule.regret == "mean" else codes.OCELAD_MIXTURE
-            self.options[codes.RESET] = rule.reset
-        else:
-            return False
+        for code, value in rule.options.items():
+            self.options[code] = value
+        self.meta[codes.CLOCK, codes.SEED] = rule.seed
         return True
 
     def run(self, ocelad: Ocelad[Metric], u: Any, y: Array) -> None:
@@ -293,7 +301,7 @@ class StackedRice:
         ocelad.state = self.state[:levels, : ocelad.state.shape[1]].copy()
         ocelad.losses = self.losses_now[:levels].copy()
         if levels != len(ocelad.lengths):
-            ocelad.lengths = np.array([float(length(level, self.base)) for level in range(levels)])
+            ocelad.lengths = self.state[:levels, codes.LENGTH].copy()
 
 
 @cache

@@ -19,9 +19,10 @@ from ..metric.algorithm_2 import algorithm_2, first_scale
 from ..metric.comid import Recipe
 from ..metric.estimate import Metric
 from ..metric.inputs import preprocessor
+from ..metric.kinds import has_kernels
 from ..metric.learning import Learners
 from ..metric.scale import FIRST, FixedScale, RunningScale, Scale
-from ..metric.stack import StackedRice, has_kernels
+from ..metric.stack import StackedRice
 from ..metric.tracker import LEARNED
 from ..ocelad import Ocelad
 from ..weights import FixedShare

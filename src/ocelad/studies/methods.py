@@ -10,17 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..baselines import ITML, LMNN, STREAMING, Oracle, Windowed, online_itml, saol
+from ..baselines import ITML, LMNN, STREAMING, Oracle, Windowed, comid, online_itml, saol
 from ..baselines.streaming import Tracker
-from ..metric import MetricTracker, NuclearNorm
+from ..metric import MetricTracker
 from ..weights import OceladWeights
-
-
-def _comid(step: float) -> MetricTracker:
-    """`baselines.comid` at the speed of a stack: a level that outlasts any study, whose step comes to ``step``."""
-    return MetricTracker(
-        regularizer=NuclearNorm(0.01), step=step * 2**10, base=2**20, threshold_step=1.0, scale=None
-    )
 
 
 def _paper(step: float = 8.0, **reading: Any) -> MetricTracker:
@@ -32,8 +25,8 @@ _OWN = ("COMID, high rate", "COMID, low rate", "SAOL", "online ITML", "Euclid")
 METHODS: Mapping[str, Callable[..., Tracker]] = {
     "ocelad": lambda step=8.0: MetricTracker(step=step),
     "paper's setting": _paper,
-    "COMID, high rate": lambda step=1.0: _comid(step),
-    "COMID, low rate": lambda step=0.25: _comid(step),
+    "COMID, high rate": lambda step=1.0: comid(step),
+    "COMID, low rate": lambda step=0.25: comid(step),
     "SAOL": lambda step=8.0: saol(step),
     "online ITML": lambda step=1.0: online_itml(step),
     "LMNN": lambda: Windowed(LMNN(), window=98, every=98, takes="labelled points", once=True),

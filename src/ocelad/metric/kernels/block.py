@@ -11,40 +11,40 @@ from __future__ import annotations
 import numpy as np
 
 from ...learner import Array, Integers
-from ..losses import TIE
-from . import combine, late
+from . import combine, late, mirror
 from .codes import (
-    BASE,
-    CAPPED,
+    ADAPTS,
     CHANCE,
     CLOCK,
     COUNT,
     DIFFERENCE,
+    DIFFUSION,
     DISCARDED,
     EVERY,
-    FIXED_SHARE,
+    FROBENIUS,
     FULL,
-    GOES_ON,
-    HINGE,
+    GEOMETRY,
+    LEADER,
+    LENGTH,
     LEVELS,
     LOSS,
     MAX_RANK,
     MU,
     NONZERO,
+    OCELAD_MEAN,
+    OCELAD_MIXTURE,
     ORDER,
     RANK,
-    RATE,
     RECENT,
     RECENTLY,
-    RESET,
     RESIDUAL,
     RING,
     RULE,
     SECOND,
-    SHARE,
+    SEED,
     SIGMA,
     SINCE,
-    SQUARED_HINGE,
+    SLOPES,
     STEP,
     STRENGTH,
     THRESHOLD_STEP,
@@ -56,26 +56,9 @@ from .factored import distance, extend, project, rank_one, shrink, truncate
 from .jit import Mode, kernel
 from .layout import Scratch, Stack, arrays
 from .levels import opening, room_for, shift, watch
+from .losses import effective_step, margin, margin_loss
 
 TIDY = 1024  # steps between two looks at the columns
-
-
-@kernel
-def margin_loss(kind: int, m: float) -> tuple[float, float]:
-    """A margin loss and its slope."""
-    if kind == HINGE:
-        return (1.0 - m, -1.0) if m < 1.0 else (0.0, 0.0)
-    if kind == SQUARED_HINGE:
-        short = max(0.0, 1.0 - m)
-        return short * short, -2.0 * short
-    decay = np.exp(-abs(m))
-    return max(-m, 0.0) + np.log1p(decay), -(1.0 if m < 0.0 else decay) / (1.0 + decay)
-
-
-@kernel
-def margin(y: float, mu: float, d2: float) -> float:
-    m = y * (mu - d2)
-    return 1.0 if abs(1.0 - m) <= TIE * (1.0 + mu + d2) else m
 
 
 @kernel
@@ -108,23 +91,14 @@ def judge(
             project(F[slot], r, G, every, height(slot, meta), z)
         else:
             project(E[slot], r, u, rows, count, z)
-        d2 = distance(S[slot], r, scalars[slot, SIGMA], z, square)
+        s = S[slot]
+        if options[GEOMETRY] == LEADER:
+            s = mirror.shown(j, stack, vec[RESIDUAL])
+        d2 = distance(s, r, scalars[slot, SIGMA], z, square)
         if waiting is not None:
             d2 = max(0.0, d2 + late.distance(L[slot], A[slot], meta[COUNT, slot], r, z))
         losses[j], z[room] = margin_loss(int(options[LOSS]), margin(y, scalars[slot, MU], d2))
         z[room + 1] = d2
-
-
-@kernel
-def effective_step(step: float, slope: float, loss: float, square: float, options: Array) -> float:
-    """As `Descent.effective_step` has it."""
-    steepness = square * square + options[THRESHOLD_STEP]
-    if options[LOSS] == SQUARED_HINGE and slope != 0.0 and steepness > 0.0:
-        step = min(step, 0.5 / steepness)
-    if options[CAPPED] > 0.0:
-        steepness *= slope * slope
-        step = min(step, loss / steepness) if steepness > 0.0 else 0.0
-    return step
 
 
 @kernel
@@ -139,25 +113,33 @@ def learn(
     waiting: Mode,
 ) -> None:
     """One COMID step of every level, after `judge`."""
-    E, F, S, scalars, meta, losses, _, options, _, _, L, A = stack
+    E, F, S, scalars, meta, losses, state, options, _, _, L, A = stack
     vec, Z, _, lane, V, out, index, work = scratch
     n, u, room, most = int(options[N]), vec[DIFFERENCE], S.shape[1], int(options[MAX_RANK])
-    span = 0.5 * options[BASE]
     if deferred is not None:
         prepare(square, rows, count, stack, scratch)
     for j in range(meta[CLOCK, LEVELS]):
-        span *= 2.0
         slot, z, slope = meta[ORDER, j], Z[j], Z[j, room]
+        if options[ADAPTS] > 0.0:  # the sum of squared gradients stands for a length
+            state[j, LENGTH] += slope * slope * (square * square + 1.0)
+            if state[j, LENGTH] == 0.0:
+                continue  # nothing to learn from yet
         r, sigma, s = meta[RANK, slot], scalars[slot, SIGMA], S[slot]
         Q, tall, waits = E[slot], n, False
         if deferred is not None:
             Q, tall = F[slot], height(slot, meta)
         if waiting is not None:
             waits = r >= FULL or meta[COUNT, slot] > 0
-        step = effective_step(options[STEP] / np.sqrt(span), slope, losses[j], square, options)
-        tau = step * options[STRENGTH]
+        step, geometry = options[STEP] / np.sqrt(state[j, LENGTH]), int(options[GEOMETRY])
+        if geometry != FROBENIUS:
+            step = mirror.longest_step(geometry, step, y * slope, square, z[room + 1])
+        if geometry != LEADER:
+            step = effective_step(step, slope, losses[j], square, options)
+        tau, weight = step * options[STRENGTH], step * y * slope
+        if geometry != FROBENIUS:
+            weight = mirror.link(geometry, s, r, z, y * slope, weight)
         if slope != 0.0 and square > 0.0 and step > 0.0:
-            before, weight = r, step * y * slope
+            before = r
             if r < n:
                 if deferred is not None:
                     r = widen(slot, n, square, z, stack, scratch)
@@ -172,13 +154,21 @@ def learn(
                     meta[COUNT, slot] = late.add(s, L[slot], A[slot], terms, before, r, z, weight, work)
             if not waits:
                 rank_one(Q, tall, s, r, z, weight, vec, lane, V, out, index)
-        if not waits:
+        if geometry != FROBENIUS:
+            mirror.unlink(geometry, s, r, tau)
+        elif not waits:
             r, sigma = shrink(Q, tall, s, r, sigma, tau)
         if r > most:
             r, discarded = truncate(Q, tall, s, r, sigma, most)
             scalars[slot, DISCARDED] += discarded
+        if state[j, DIFFUSION] > 0.0:
+            sigma = mirror.diffuse(state[j, DIFFUSION], s, r, n, sigma)
         meta[RANK, slot], scalars[slot, SIGMA] = r, sigma
-        scalars[slot, MU] = max(1.0, scalars[slot, MU] - options[THRESHOLD_STEP] * step * y * slope)
+        mu = scalars[slot, MU] - options[THRESHOLD_STEP] * step * y * slope
+        if geometry == LEADER:
+            state[j, SLOPES] += y * slope
+            mu = scalars[0, MU] - options[THRESHOLD_STEP] * step * state[j, SLOPES]
+        scalars[slot, MU] = max(1.0, mu)
 
 
 # What Python calls
@@ -196,14 +186,14 @@ def run(
     stack, scratch = arrays(where)
     scalars, meta, losses, state, options = stack[3], stack[4], stack[5], stack[6], stack[7]
     u, p, Z, index = scratch[0][DIFFERENCE], scratch[0][CHANCE], scratch[1], scratch[6]
-    base, rule, n, room = int(options[BASE]), int(options[RULE]), int(options[N]), Z.shape[1] - 8
+    rule, n, room = int(options[RULE]), int(options[N]), Z.shape[1] - 8
     sparse = start.shape[0] > 0
     rows, count = (index[NONZERO], 0) if sparse else (index[EVERY], n)
     for e in range(u.shape[0]):
         u[e] = 0.0
     for i in range(y.shape[0]):
-        levels, opens = meta[CLOCK, LEVELS], opening(base + meta[CLOCK, TIME] + 1, base)
-        if not room_for(opens, stack):
+        levels, (first, last) = meta[CLOCK, LEVELS], opening(meta[CLOCK, TIME] + 1, options)
+        if not room_for(last, stack):
             return i
         at = i * n
         if sparse:
@@ -219,36 +209,37 @@ def run(
 
         judge(y[i], square, rows, count, stack, scratch, deferred, waiting)
         mixed = 0.0
-        if rule != FIXED_SHARE:
+        if rule in (OCELAD_MEAN, OCELAD_MIXTURE):
             combine.probabilities(state, levels, p)
             mu = d2 = 0.0
             for j in range(levels):
                 mu += p[j] * scalars[meta[ORDER, j], MU]
                 d2 += p[j] * Z[j, room + 1]
             mixed = margin_loss(int(options[LOSS]), margin(y[i], mu, d2))[0]
-        combine.update(rule, state, losses, levels, p, mixed, options[RATE], options[SHARE])
+        combine.update(state, losses, levels, p, mixed, options)
         learn(y[i], square, rows, count, stack, scratch, deferred, waiting)
-        combine.reopen(rule, state, levels, opens, base, options[RESET] > 0.0)
-        if opens > levels:
-            losses[levels] = np.nan
-        shift(stack, opens, options[GOES_ON] > 0.0, deferred, waiting)
         meta[CLOCK, TIME] += 1
+        combine.reopen(state, levels, first, last, meta[CLOCK, TIME], meta[CLOCK, SEED], p, options)
+        if last > levels:
+            losses[levels] = np.nan
+        shift(stack, first, last, deferred, waiting)
         if meta[CLOCK, TIME] % TIDY == 0:
             watch(stack, scratch, deferred)
     return y.shape[0]
 
 
 @kernel
-def open_levels(count: int, t: int, where: Integers, deferred: Mode, waiting: Mode) -> bool:
-    """Open levels 0, ..., count - 1 at time t, if there is room for them."""
+def open_levels(t: int, where: Integers, deferred: Mode, waiting: Mode) -> tuple[int, int]:
+    """Open the levels of time t: first, ..., last - 1. Returns these two, or twice -1 if there is no room."""
     stack, scratch = arrays(where)
-    if not room_for(count, stack):
-        return False
-    shift(stack, count, stack[7][GOES_ON] > 0.0, deferred, waiting)
+    first, last = opening(t, stack[7])
+    if not room_for(last, stack):
+        return -1, -1
+    shift(stack, first, last, deferred, waiting)
     stack[4][CLOCK, TIME] = t
     if t % TIDY == 0:
         watch(stack, scratch, deferred)
-    return True
+    return first, last
 
 
 @kernel

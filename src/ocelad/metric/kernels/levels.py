@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from ...learner import Array
 from .codes import (
+    BASE,
+    BIRTHS,
     CLOCK,
+    CONTINUES,
     COUNT,
     DISCARDED,
     EVERY,
@@ -12,8 +16,10 @@ from .codes import (
     ORDER,
     RANK,
     RECENT,
+    RESTARTS,
     SCALARS,
     SINCE,
+    START,
     TOUCHED,
     N,
 )
@@ -24,15 +30,20 @@ from .layout import Scratch, Stack
 
 
 @kernel
-def opening(clock: int, base: int) -> int:
-    """How many levels start a new interval at this time."""
+def opening(t: int, options: Array) -> tuple[int, int]:
+    """Levels first, ..., last - 1 start anew before step t."""
+    base = int(options[BASE])
+    clock = base + t
     if clock % base != 0:
-        return 0
+        return 0, 0
     periods, count = clock // base, 1
     while periods % 2 == 0:
         periods //= 2
         count += 1
-    return count
+    if options[START] != BIRTHS:
+        return 0, count
+    level = max(0, 2 * count - 3) if periods % 4 == 1 else 2 * count  # two take turns: see `baselines.birth`
+    return level, level + 1
 
 
 @kernel
@@ -72,19 +83,24 @@ def _copy(stack: Stack, source: int, target: int, deferred: Mode, waiting: Mode)
 
 
 @kernel
-def shift(stack: Stack, count: int, goes_on: bool, deferred: Mode, waiting: Mode) -> None:
-    """Levels 0, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself."""
-    meta = stack[4]
+def shift(stack: Stack, first: int, count: int, deferred: Mode, waiting: Mode) -> None:
+    """Levels first, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself;
+    or all of them from the origin."""
+    meta, start = stack[4], stack[7][START]
     levels = meta[CLOCK, LEVELS]
-    continues = goes_on and levels > 0
-    if count > (1 if continues else 0):
+    continues = start == CONTINUES and levels > 0
+    if start >= RESTARTS:
+        for j in range(first, count):
+            _copy(stack, 0, meta[ORDER, j], deferred, waiting)
+        meta[CLOCK, LEVELS] = max(levels, count)
+    elif count > (1 if continues else 0):
         free = meta[ORDER, count - 1]  # for a level that is new, a slot not in use yet
         for j in range(count - 1, 0, -1):
             meta[ORDER, j] = meta[ORDER, j - 1]
         meta[ORDER, 0] = free
         meta[CLOCK, LEVELS] = max(levels, count)
         _copy(stack, meta[ORDER, 1] if continues else 0, free, deferred, waiting)
-    for j in range(count):
+    for j in range(first, count):
         stack[3][meta[ORDER, j], DISCARDED] = 0.0
 
 
@@ -107,7 +123,7 @@ def watch(stack: Stack, scratch: Scratch, deferred: Mode) -> None:
 
 @kernel
 def room_for(count: int, stack: Stack) -> bool:
-    """Whether one more step, after which ``count`` levels open, fits into the arrays."""
+    """Whether one more step, after which levels below ``count`` open, fits into the arrays."""
     S, meta, options = stack[2], stack[4], stack[7]
     levels = meta[CLOCK, LEVELS]
     if max(levels, count) + 1 > S.shape[0]:  # and the origin's slot
