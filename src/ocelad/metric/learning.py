@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -36,17 +36,6 @@ class Learners:
                 learner.discarded = float(discarded)
                 ensemble.learners.append(learner)
             self.ocelad.ensemble = ensemble
-
-
-@runtime_checkable
-class Compiled(Protocol):
-    """An ensemble that takes many comparisons in one call."""
-
-    def compiles(self, ocelad: Ocelad[Metric], loss: MarginLoss, /) -> bool:
-        """Whether it can, under these weights; if so, it is set up for it."""
-
-    def run(self, ocelad: Ocelad[Metric], u: Any, y: Array, /) -> None:
-        """Learn them as ``ocelad.update`` would one by one."""
 
 
 class Comparisons(Protocol):
@@ -86,8 +75,8 @@ class Pairs:
         ocelad, weight = learners.ocelad, self.weight
         if weight is not None:
             learners.take_apart()
-        ensemble = ocelad.ensemble
-        if weight is None and isinstance(ensemble, Compiled) and ensemble.compiles(ocelad, learners.loss):
+        ensemble: Any = ocelad.ensemble  # one with ``compiles`` and ``run`` takes many comparisons in one call
+        if weight is None and hasattr(ensemble, "compiles") and ensemble.compiles(ocelad, learners.loss):
             ensemble.run(ocelad, rows, self.y)
             return
         with undivided() as pause:  # once for all: it takes longer than a step of some learners

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..interrupt import undivided
 from ..intervals import opening
 from ..learner import Array, Ensemble, Integers, Opening
 from ..ocelad import Ocelad
@@ -290,18 +291,20 @@ class StackedRice:
             block = (*_differences(rows), y[part], *self.how)
             try:
                 done += kernels.run(*block)
-            finally:  # Ctrl-C is heard as the kernel returns: it has learned nevertheless
                 self._report(ocelad)
+            except BaseException:  # Ctrl-C is heard as the kernel returns, or later: it has learned nevertheless
+                self._report(ocelad)
+                raise
             if done < many:
-                self._make_room(ocelad.t + 1)
+                with undivided():  # here alone: it would take longer than a comparison
+                    self._make_room(ocelad.t + 1)
 
     def _report(self, ocelad: Ocelad[Metric]) -> None:
-        """Let Algorithm 1 know what the kernels have done."""
-        ocelad.t, levels = self.meta[codes.CLOCK, codes.TIME : codes.LEVELS + 1].tolist()
-        ocelad.state = self.state[:levels, : ocelad.state.shape[1]].copy()
-        ocelad.losses = self.losses_now[:levels].copy()
-        if levels != len(ocelad.lengths):
-            ocelad.lengths = self.state[:levels, codes.LENGTH].copy()
+        """Let Algorithm 1 know what the kernels have done: all of it or nothing."""
+        t, levels = self.meta[codes.CLOCK, codes.TIME : codes.LEVELS + 1].tolist()
+        state, losses = self.state[:levels, : ocelad.state.shape[1]].copy(), self.losses_now[:levels].copy()
+        lengths = ocelad.lengths if len(ocelad.lengths) == levels else self.state[:levels, codes.LENGTH].copy()
+        ocelad.t, ocelad.state, ocelad.losses, ocelad.lengths = t, state, losses, lengths
 
 
 @cache
