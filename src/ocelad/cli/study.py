@@ -37,7 +37,8 @@ study.add_command(text)
         default=",".join(map(slug, DEFAULT)),
         show_default=True,
         callback=o.methods,
-        help=f"Who takes part, of {', '.join(map(slug, METHODS))}; NAME@STEP sets a rate.",
+        help=f"Who takes part, of {', '.join(map(slug, METHODS))}; NAME@STEP sets a rate; 'all' is all but refits "
+        "and readings of the paper.",
     ),
     click.option(
         "--rates", default=None, type=click.Path(path_type=Path), help="Rates as 'ocelad study tune' wrote them."

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def experiment(results: Results) -> Figure:
     """In the paper's layout: how fast the stream changes, the mean 5-NN error, and P(NMI > 0.8).
 
-    Bands are two standard errors to either side, for P(NMI > 0.8) as Wilson has them.
+    Bands are two standard errors to either side, for P(NMI > 0.8) as Wilson has them; of more than twelve methods
+    they would hide one another.
     """
     study = results.study
     figure, panels = pyplot().subplots(
@@ -41,7 +42,7 @@ def experiment(results: Results) -> Figure:
             (panels[2], results.good[:, k], _around_share),
         ):
             panel.plot(times, values.mean(axis=0), **look)
-            if len(values) > 1:
+            if len(values) > 1 and len(study.methods) <= 12:
                 panel.fill_between(times, *band(values), color=colour, alpha=0.2, lw=0)
     panels[1].set(ylabel="5-NN error", ylim=(0, None))
     panels[2].set(ylabel="P(NMI > 0.8)", ylim=(-0.02, 1.02), xlabel="time step")

@@ -48,6 +48,9 @@ DEFAULT = (
     *("SAOL", "online ITML", "LMNN", "Euclid", "oracle"),
 )
 
+STREAMED = tuple(name for name in METHODS if not name.startswith("paper, ") and not name.endswith("refitted"))
+"""All but other readings of the paper, and batch methods that are fitted again and again, which is slow."""
+
 READINGS = ("ocelad", "paper's setting", *(name for name in METHODS if name.startswith("paper, ")))
 """All that are RICE-OCELAD in one reading or another."""
 
@@ -62,13 +65,19 @@ def slug(name: str) -> str:
 
 
 def named(words: Iterable[str]) -> tuple[str, ...]:
-    """The methods that these words spell, with their rates.
+    """The methods that these words spell, with their rates; "all" spells all but readings and refits.
 
     >>> named(["ocelad", "comid-low-rate@0.1"])
     ('ocelad', 'COMID, low rate@0.1')
+    >>> named(["all"]) == STREAMED
+    True
     """
-    known, found = {slug(name): name for name in METHODS}, []
+    known = {slug(name): name for name in METHODS}
+    found: list[str] = []
     for word in words:
+        if word == "all":
+            found += STREAMED
+            continue
         short, at, step = slug(word).partition("@")
         if short not in known:
             raise ValueError(f"methods must be among {', '.join(known)}, got {word!r}")
