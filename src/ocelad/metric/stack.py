@@ -223,8 +223,8 @@ class StackedRice:
         return self.losses_now[: self.levels].copy()
 
     def update(self, loss: PairLoss) -> None:
-        self._settle()
         _kernels().one(loss.u, float(loss.y), self.where, True, *self.how[1:])
+        self._settle()
 
     def mix(self, p: Array) -> Metric:
         return Metric(self.parts(p).M, self.threshold(p))
@@ -295,7 +295,7 @@ class StackedRice:
             except BaseException:  # Ctrl-C is heard as the kernel returns, or later: it has learned nevertheless
                 self._report(ocelad)
                 raise
-            if done < many:
+            if done < many or self.late:
                 with undivided():  # here alone: it would take longer than a comparison
                     self._make_room(ocelad.t + 1)
 

@@ -5,7 +5,8 @@
 a row of L for every term since. A comparison adds one; if that makes the matrix indefinite, its only negative
 eigenvalue -x and the eigenvector v are found, and x v v' is another. -x solves z'(X + x)^-1 z = 1 / |a|, X being
 the matrix before. By Woodbury's formula that takes a small system, as large as L has rows; 1 / (z'(X + x)^-1 z)
-being concave in x, Newton's method on it comes from one side. To turn all columns would cost far more.
+being concave in x, Newton's method on it comes from one side. To turn all columns would cost far more. Where terms
+are nearly parallel the small system loses precision: then the matrix is diagonalised before anything else.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .jit import apart, kernel, sums
 
 CLOSE = 1e-7  # a relative step so small that the next one, some square of it, would be lost in rounding
 NEGLIGIBLE = 1e-13  # beside the largest eigenvalue
+TRUSTED = 1e-12  # so much of it may be lost
 
 
 @sums
@@ -94,8 +96,22 @@ def _solve(L: Array, m: int, r: int, inverse: Array, K: Array, pivot: Array, b: 
 
 
 @kernel
+def _left(s: Array, L: Array, a: Array, m: int, r: int, z: Array, x: float, w: Array, g: Array, b: Array) -> None:
+    """b = z - (X + x) w."""
+    _weigh(L, m, r, w, g)
+    for i in range(r):
+        b[i] = z[i] - (s[i] + x) * w[i]
+    for k in range(m):
+        for i in range(r):
+            b[i] -= a[k] * g[k] * L[k, i]
+
+
+@kernel
 def negative(s: Array, L: Array, a: Array, m: int, r: int, z: Array, weight: float, work: Array) -> float:
-    """x > 0, if diag(s) + L'diag(a) L + weight z z' has the eigenvalue -x, its vector in work[0]; else 0."""
+    """x > 0, if diag(s) + L'diag(a) L + weight z z' has the eigenvalue -x, its vector in work[0]; else 0.
+
+    -1 if it cannot be told.
+    """
     apart()
     w, b, inverse, y, g, pivot, K = work[0], work[1], work[2], work[3], work[4], work[5], work[6:]
     largest, target = 0.0, -1.0 / weight
@@ -103,19 +119,14 @@ def negative(s: Array, L: Array, a: Array, m: int, r: int, z: Array, weight: flo
         largest = max(largest, s[i])
     high = -weight * dot(z, z, r)
     least = NEGLIGIBLE * max(largest, high)
-    x, last = high, False
+    x, last, none = high, False, False
     for _ in range(60):
         for i in range(r):
             inverse[i], w[i], b[i] = 1.0 / (s[i] + x), 0.0, z[i]
         _system(L, a, m, r, inverse, K, y)
         _factorise(K, m, pivot)
         _solve(L, m, r, inverse, K, pivot, b, g, w)
-        _weigh(L, m, r, w, g)  # what is left over, once more
-        for i in range(r):
-            b[i] = z[i] - (s[i] + x) * w[i]
-        for k in range(m):
-            for i in range(r):
-                b[i] -= a[k] * g[k] * L[k, i]
+        _left(s, L, a, m, r, z, x, w, g, b)  # once more
         _solve(L, m, r, inverse, K, pivot, b, g, w)
         value, slope = dot(w, z, r), dot(w, w, r)
         if last:
@@ -124,14 +135,18 @@ def negative(s: Array, L: Array, a: Array, m: int, r: int, z: Array, weight: flo
         last = abs(new - x) <= CLOSE * x
         if new < 0.01 * x:  # too far, as it may be from beyond the root
             if x <= least:
-                return 0.0
+                none = True
+                break
             new = 0.01 * x
             last = False
         x = min(new, high)
     length = np.sqrt(slope)
+    _left(s, L, a, m, r, z, x, w, g, b)
+    if not (last or none) or not np.sqrt(dot(b, b, r)) <= TRUSTED * max(largest, high) * length:
+        return -1.0
     for i in range(r):
         w[i] /= length
-    return x
+    return 0.0 if none else x
 
 
 @sums
@@ -164,5 +179,10 @@ def add(s: Array, L: Array, a: Array, m: int, before: int, r: int, z: Array, wei
         for i in range(r):
             L[m, i] = work[0, i]
         a[m] = x
+        m += 1
+    while x < 0.0 and m + 2 <= L.shape[0]:  # no room for more: Python will see to it
+        for i in range(r):
+            L[m, i] = 0.0
+        a[m] = 0.0
         m += 1
     return m
