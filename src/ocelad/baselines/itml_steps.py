@@ -8,13 +8,9 @@ import numpy as np
 
 from ..learner import Array
 from ..metric.kernels.jit import kernel, sums
+from .online_itml import new_distance as readable
 
-
-@kernel
-def new_distance(d: float, b: float, rate: float) -> float:
-    half = (1.0 - rate * b * d) / 2.0
-    root = math.hypot(half, math.sqrt(rate) * d)
-    return d / (half + root) if half > 0 else (root - half) / (rate * d)
+new_distance = kernel(readable)
 
 
 @kernel

@@ -165,6 +165,8 @@ def rotate(
         e3, e4 = rows[min(m + 3, last)], rows[min(m + 4, last)]
         for c in range(panels):
             lanes, o = (min(WIDTH, kept - c * WIDTH) + 3) // 4 * 4, out[c]
+            for j in range(lanes):
+                o[j] = o[WIDTH + j] = o[2 * WIDTH + j] = o[3 * WIDTH + j] = o[4 * WIDTH + j] = 0.0
             for i in range(0, own + more, 4):
                 P = Q if i < own else U
                 x, y, z, w = source[i], source[i + 1], source[i + 2], source[i + 3]
@@ -173,15 +175,6 @@ def rotate(
                 a2, b2, c2, d2 = P[e2, x], P[e2, y], P[e2, z], P[e2, w]
                 a3, b3, c3, d3 = P[e3, x], P[e3, y], P[e3, z], P[e3, w]
                 a4, b4, c4, d4 = P[e4, x], P[e4, y], P[e4, z], P[e4, w]
-                if i == 0:
-                    for j in range(lanes):
-                        p, q, r, s = V[c, i, j], V[c, i + 1, j], V[c, i + 2, j], V[c, i + 3, j]
-                        o[j] = a0 * p + b0 * q + c0 * r + d0 * s
-                        o[WIDTH + j] = a1 * p + b1 * q + c1 * r + d1 * s
-                        o[2 * WIDTH + j] = a2 * p + b2 * q + c2 * r + d2 * s
-                        o[3 * WIDTH + j] = a3 * p + b3 * q + c3 * r + d3 * s
-                        o[4 * WIDTH + j] = a4 * p + b4 * q + c4 * r + d4 * s
-                    continue
                 if i >= own:
                     size = abs(a0) + abs(b0) + abs(c0) + abs(d0) + abs(a1) + abs(b1) + abs(c1) + abs(d1)
                     size += abs(a2) + abs(b2) + abs(c2) + abs(d2) + abs(a3) + abs(b3) + abs(c3) + abs(d3)
