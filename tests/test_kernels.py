@@ -92,7 +92,7 @@ def dense(Q, s, r, sigma):
 def scratch(size):
     index = np.zeros((codes.INDICES, size + 72), dtype=np.int64)
     index[codes.EVERY] = np.arange(size + 72)
-    lane, V, out = np.zeros(codes.LANES), np.zeros((1, size + 4, codes.WIDTH)), np.zeros((1, 5 * codes.WIDTH))
+    lane, V, out = np.zeros(codes.LANES), np.zeros((1, size + 4, codes.WIDTH)), np.zeros((5, codes.WIDTH))
     return np.zeros((codes.VECTORS, size + 72)), lane, V, out, index
 
 

@@ -30,12 +30,9 @@ _DEFERRED_FULL = 400  # so many where nothing keeps the rank down
 _NONE: Integers = np.zeros(0, dtype=np.int64)
 
 
-def _in_fours(count: int) -> int:
-    return -(-count // 4) * 4
-
-
-def _in_fives(count: int) -> int:
-    return -(-count // 5) * 5
+def _in(size: int, count: int) -> int:
+    """The least multiple of a size that is not less."""
+    return -(-count // size) * size
 
 
 def rice(recipe: Recipe, loss: MarginLoss) -> Ensemble[Metric]:
@@ -75,7 +72,7 @@ class StackedRice:
             kept = (s > 0) | (geometry != codes.FROBENIUS)  # others need all, and lift what is too small
             sigma, s, V = 0.0, s[kept], V[:, kept]
         rank = len(s)
-        self._allocate(slots=max(5, len(kind.spans) + 1), room=min(_in_fours(self.n), max(8, _in_fours(rank + 1))))
+        self._allocate(slots=max(5, len(kind.spans) + 1), room=min(_in(4, self.n), max(8, _in(4, rank + 1))))
         self.E[0, : self.n, :rank], self.S[0, :rank] = V, s
         if self.deferred and rank:
             self.F[0, :rank, :rank] = np.eye(rank)
@@ -95,8 +92,8 @@ class StackedRice:
 
     def _allocate(self, slots: int, room: int) -> None:
         """Arrays for so many learners of so many columns each, all empty."""
-        n = _in_fives(self.n)
-        height = _in_fives(room + codes.RING) if self.deferred else 0
+        n, wide = self.n, _in(8, room)
+        height = room + codes.RING if self.deferred else 0
         long = max(n, room, height, slots) + 8
         self.E = np.zeros((slots, n, room))
         self.F = np.zeros((slots, height, room if self.deferred else 0))
@@ -120,8 +117,8 @@ class StackedRice:
             np.zeros((slots, room + 8)),
             np.zeros(height + 8),
             np.zeros(codes.LANES),
-            np.zeros((panels, max(room, height) + 8, min(codes.WIDTH, room))),
-            np.zeros((panels, 5 * codes.WIDTH)),
+            np.zeros((panels, max(room, height) + 8, min(codes.WIDTH, wide))),
+            np.zeros((5, wide)),
             index,
             np.zeros((self.late + 6, long if self.late else 0)),
         )
@@ -139,7 +136,7 @@ class StackedRice:
     def _locate(self) -> None:
         """Where the kernels find the arrays, and how large they are."""
         rows, (slots, room), height = self.E.shape[1], self.S.shape, self.F.shape[1]
-        panels, long = self.arrays[codes.AT_OUT].shape[0], self.arrays[codes.AT_VEC].shape[1]
+        panels, long = self.arrays[codes.AT_V].shape[0], self.arrays[codes.AT_VEC].shape[1]
         addresses = [array.ctypes.data for array in self.arrays]
         self.where = np.array([*addresses, slots, rows, room, height, panels, long, self.late], dtype=np.int64)
         # kernels know at compile time what there is
@@ -163,7 +160,7 @@ class StackedRice:
         if min(rank + 1, self.n) > room:
             # columns that are read in full had better lie close together; others are as well moved seldom
             dense = self.deferred and meta[codes.TOUCHED].max() == self.n
-            more_room = _in_fours(min(self.n, rank + 1 if dense else max(rank + 1, min(2 * room, self.most + 1))))
+            more_room = _in(4, min(self.n, rank + 1 if dense else max(rank + 1, min(2 * room, self.most + 1))))
         self._allocate(more_slots, more_room)
         for slot in range(slots):  # only what is in use: sparse comparisons leave most of a dictionary empty
             own = features[slot, codes.LIST, : meta[codes.TOUCHED, slot]] if self.deferred else slice(None)

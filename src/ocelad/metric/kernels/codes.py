@@ -38,7 +38,7 @@ DIFFERENCE, RECENTLY, RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, NEAREST, OFFS
 )
 
 # rows of ``index``, scratch for integers
-EVERY, NONZERO, SOURCE, TARGET, LANE, INDICES = range(6)
+EVERY, NONZERO, SOURCE, TARGET, SOME, LANE, INDICES = range(7)
 
 # entries of ``where``: the addresses of the arrays, then their sizes
 AT_E, AT_F, AT_S, AT_SCALARS, AT_META, AT_LOSSES, AT_STATE, AT_OPTIONS, AT_FEATURES, AT_U, AT_L, AT_A = range(12)

@@ -32,14 +32,16 @@ from .codes import (
     SECOND,
     SEEN,
     SINCE,
+    SOME,
     SOURCE,
     TARGET,
     TOUCHED,
     WIDTH,
 )
-from .factored import dot, extend, rotate
+from .factored import dot, extend
 from .jit import apart, kernel, sums
 from .layout import Scratch, Stack
+from .product import rotate
 
 SPREAD = 8.0  # how much longer than its combination the coefficients of a unit column may be
 TRACE = 1e-17  # all that is left of a feature in columns of length one: a twentieth of what rounding does to them
@@ -130,21 +132,19 @@ def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
     E, F, scalars, meta, features, U = stack[0], stack[1], stack[3], stack[4], stack[8], stack[9]
     V, out, index = scratch[4], scratch[5], scratch[6]
     k, r, since, recent = meta[COUNT, slot], meta[RANK, slot], meta[SINCE, slot], meta[CLOCK, RECENT]
-    seen, whole = features[features.shape[0] - 1], (k + 3) // 4 * 4
-    source, target = index[SOURCE], index[TARGET]
+    seen, source, target, some = features[features.shape[0] - 1], index[SOURCE], index[TARGET], index[SOME]
     for i in range(k + recent - since):
-        to = i if i < k else whole + i - k
-        source[to] = i if i < k else since + i - k
+        source[i] = i if i < k else since + i - k
         for j in range(r):
-            V[j // WIDTH, to, j % WIDTH] = F[slot, i, j]
+            V[j // WIDTH, i, j % WIDTH] = F[slot, i, j]
     for j in range(r):
         target[j] = j
     touched = old = meta[TOUCHED, slot]
     if recent > since:
         touched = touch(features[slot], touched, seen[LIST], meta[CLOCK, SEEN])
         old = _part(features[slot], touched, seen[MARK])  # here U is zero
-        rotate(E[slot], U, seen[LIST], meta[CLOCK, SEEN], source, k, recent - since, V, target, r, out)
-    rotate(E[slot], U, features[slot, LIST], old, source, k, 0, V, target, r, out)
+        rotate(E[slot], U, seen[LIST], meta[CLOCK, SEEN], source, k, recent - since, V, target, r, out, some)
+    rotate(E[slot], U, features[slot, LIST], old, source, k, 0, V, target, r, out, some)
     for m in range(touched):  # columns that are not in use are empty
         for i in range(r, k):
             E[slot, features[slot, LIST, m], i] = 0.0

@@ -4,7 +4,7 @@
 
 sigma is what an identity start leaves elsewhere. A comparison changes M by a u u' and shrinks every eigenvalue by
 tau. Q is kept with a row per coordinate, so that everything runs along its columns and a sparse u costs what its
-nonzeros cost. Rows come in fives and columns in fours; what is beyond n and r is finite, and does not matter.
+nonzeros cost. Columns come in fours; what is beyond r is finite, and does not matter.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...learner import Array, Integers
-from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
+from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOME, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
 from .jit import apart, kernel, sums
+from .product import rotate
 from .secular import EPS, roots, vectors
 
 LOOSE = 1e-14  # columns farther than this from orthonormal are mended
@@ -130,77 +131,6 @@ def extend(
 
 
 @sums
-def rotate(
-    Q: Array,
-    U: Array,
-    rows: Integers,
-    count: int,
-    source: Integers,
-    k: int,
-    more: int,
-    V: Array,
-    target: Integers,
-    kept: int,
-    out: Array,
-) -> None:
-    """Columns target[j] of Q become sum_i V[i, j] times columns source[i], for j < kept. V as `vectors` leaves it.
-
-    After k columns of Q, and those that make k a multiple of four, come as many of U as ``more`` says.
-    Five of the given rows and four columns at a time, which is what the registers hold.
-    """
-    apart()
-    panels, last = (kept + WIDTH - 1) // WIDTH, count - 1
-    own = (k + 3) // 4 * 4
-    for first, end in ((k, own), (own + more, own + (more + 3) // 4 * 4)):
-        for i in range(first, end):
-            source[i] = source[0] if first == k else source[own]
-            for c in range(panels):
-                for j in range(V.shape[2]):
-                    V[c, i, j] = 0.0
-    ordered = True
-    for j in range(kept):
-        ordered &= target[j] == j
-    for m in range(0, count, 5):
-        e0, e1, e2 = rows[m], rows[min(m + 1, last)], rows[min(m + 2, last)]
-        e3, e4 = rows[min(m + 3, last)], rows[min(m + 4, last)]
-        for c in range(panels):
-            lanes, o = (min(WIDTH, kept - c * WIDTH) + 3) // 4 * 4, out[c]
-            for j in range(lanes):
-                o[j] = o[WIDTH + j] = o[2 * WIDTH + j] = o[3 * WIDTH + j] = o[4 * WIDTH + j] = 0.0
-            for i in range(0, own + more, 4):
-                P = Q if i < own else U
-                x, y, z, w = source[i], source[i + 1], source[i + 2], source[i + 3]
-                a0, b0, c0, d0 = P[e0, x], P[e0, y], P[e0, z], P[e0, w]
-                a1, b1, c1, d1 = P[e1, x], P[e1, y], P[e1, z], P[e1, w]
-                a2, b2, c2, d2 = P[e2, x], P[e2, y], P[e2, z], P[e2, w]
-                a3, b3, c3, d3 = P[e3, x], P[e3, y], P[e3, z], P[e3, w]
-                a4, b4, c4, d4 = P[e4, x], P[e4, y], P[e4, z], P[e4, w]
-                if i >= own:
-                    size = abs(a0) + abs(b0) + abs(c0) + abs(d0) + abs(a1) + abs(b1) + abs(c1) + abs(d1)
-                    size += abs(a2) + abs(b2) + abs(c2) + abs(d2) + abs(a3) + abs(b3) + abs(c3) + abs(d3)
-                    if size + abs(a4) + abs(b4) + abs(c4) + abs(d4) == 0.0:
-                        continue  # as for most features of sparse comparisons
-                for j in range(lanes):
-                    p, q, r, s = V[c, i, j], V[c, i + 1, j], V[c, i + 2, j], V[c, i + 3, j]
-                    o[j] += a0 * p + b0 * q + c0 * r + d0 * s
-                    o[WIDTH + j] += a1 * p + b1 * q + c1 * r + d1 * s
-                    o[2 * WIDTH + j] += a2 * p + b2 * q + c2 * r + d2 * s
-                    o[3 * WIDTH + j] += a3 * p + b3 * q + c3 * r + d3 * s
-                    o[4 * WIDTH + j] += a4 * p + b4 * q + c4 * r + d4 * s
-        for row in range(5):
-            e = rows[min(m + row, last)]
-            for c in range(panels):
-                o, lanes = out[c, row * WIDTH :], min(WIDTH, kept - c * WIDTH)
-                if ordered:
-                    to = Q[e, c * WIDTH :]
-                    for j in range(lanes):
-                        to[j] = o[j]
-                else:
-                    for j in range(lanes):
-                        Q[e, target[c * WIDTH + j]] = o[j]
-
-
-@sums
 def _gram(Q: Array, rows: Integers, count: int, r: int, V: Array) -> float:
     """Q'Q into V, and how far it is from the identity."""
     for c in range((r + WIDTH - 1) // WIDTH):
@@ -232,7 +162,7 @@ def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, out: Array, ind
             source[i] = target[i] = i
             for j in range(r):
                 V[j // WIDTH, i, j % WIDTH] = (1.5 if i == j else 0.0) - 0.5 * V[j // WIDTH, i, j % WIDTH]
-        rotate(Q, Q, rows, count, source, r, 0, V, target, r, out)
+        rotate(Q, Q, rows, count, source, r, 0, V, target, r, out, index[SOME])
     return off
 
 
@@ -309,4 +239,4 @@ def rank_one(
     for j in range(k):
         target[j] = j if k == r else source[j]
         s[target[j]] = sign * (near[j] + offset[j])
-    rotate(Q, Q, index[EVERY], n, source, k, 0, V, target, k, out)
+    rotate(Q, Q, index[EVERY], n, source, k, 0, V, target, k, out, index[SOME])

@@ -51,7 +51,7 @@ Scratch = tuple[Array, Array, Array, Array, Array, Array, Integers, Array]
 def arrays(where: Integers) -> tuple[Stack, Scratch]:
     """The arrays of a stack, by their addresses."""
     slots, rows, room, height = where[SLOTS], where[ROWS], where[ROOM], where[HEIGHT]
-    panels, long = where[PANELS], where[LONG]
+    panels, long, wide = where[PANELS], where[LONG], (room + 7) // 8 * 8
     stack = (
         array_at(floats_at(where[AT_E]), (slots, rows, room)),
         array_at(floats_at(where[AT_F]), (slots, height, room if height > 0 else 0)),
@@ -71,8 +71,8 @@ def arrays(where: Integers) -> tuple[Stack, Scratch]:
         array_at(floats_at(where[AT_Z]), (slots, room + 8)),
         array_at(floats_at(where[AT_G]), (height + 8,)),
         array_at(floats_at(where[AT_LANE]), (LANES,)),
-        array_at(floats_at(where[AT_V]), (panels, max(room, height) + 8, min(WIDTH, room))),
-        array_at(floats_at(where[AT_OUT]), (panels, 5 * WIDTH)),
+        array_at(floats_at(where[AT_V]), (panels, max(room, height) + 8, min(WIDTH, wide))),
+        array_at(floats_at(where[AT_OUT]), (5, wide)),
         array_at(integers_at(where[AT_INDEX]), (INDICES, long)),
         array_at(floats_at(where[AT_WORK]), (where[TERMS] + 6, long)),
     )

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...learner import Array, Integers
 from .codes import STRIDE, WIDTH
+from .eight import absolute, eight, load, store
 from .jit import apart, kernel
 
 EPS = float(np.finfo(np.float64).eps)
@@ -33,22 +34,27 @@ def _whole(lanes: int) -> int:
 
 @kernel
 def _evaluate(d: Array, z: Array, k: int, lane: Array, lanes: int) -> None:
-    """The sum of z^2 / (d - w), its slope, half its second derivative, and the sum of the terms' sizes."""
-    lanes = _whole(lanes)
-    for m in range(lanes):
-        lane[VALUE + m] = 0.0
-        lane[SLOPE + m] = 0.0
-        lane[CURVE + m] = 0.0
-        lane[SIZE + m] = 0.0
-    for i in range(k):
-        pole, weight = d[i], z[i]
-        for m in range(lanes):
-            r = 1.0 / ((pole - lane[NEAR + m]) - lane[X + m])
-            t = weight * r
-            lane[VALUE + m] += weight * t
-            lane[SIZE + m] += abs(weight * t)
-            lane[SLOPE + m] += t * t
-            lane[CURVE + m] += t * t * r
+    """The sum of z^2 / (d - w), its slope, half its second derivative, and the sum of the terms' sizes.
+
+    z[k] is 0, and d[k] no root: where k is odd, they make up a pair.
+    """
+    one, zero = eight(1.0), eight(0.0)
+    for m in range(0, lanes, 8):
+        near, x = load(lane, NEAR + m), load(lane, X + m)
+        value = size = slope = curve = zero
+        for i in range(0, k, 2):  # of two numbers the inverses take one division, which costs most
+            weight, weight2 = eight(z[i]), eight(z[i + 1])
+            gap, gap2 = (eight(d[i]) - near) - x, (eight(d[i + 1]) - near) - x
+            both = one / (gap * gap2)
+            r, r2 = gap2 * both, gap * both
+            t, t2 = weight * r, weight2 * r2
+            p, p2, q, q2 = weight * t, weight2 * t2, t * t, t2 * t2
+            value, size = value + (p + p2), size + (absolute(p) + absolute(p2))
+            slope, curve = slope + (q + q2), curve + (q * r + q2 * r2)
+        store(lane, VALUE + m, value)
+        store(lane, SIZE + m, size)
+        store(lane, SLOPE + m, slope)
+        store(lane, CURVE + m, curve)
 
 
 @kernel
@@ -152,7 +158,7 @@ def roots(d: Array, z: Array, a: float, k: int, near: Array, offset: Array, lane
 
 @kernel
 def vectors(d: Array, z: Array, k: int, near: Array, offset: Array, zhat: Array, V: Array) -> None:
-    """The eigenvector of root j is column j of V, which is kept as V[j // WIDTH, i, j % WIDTH]."""
+    """The eigenvector of root j, as `roots` has left it, is column j of V, kept as V[j // WIDTH, i, j % WIDTH]."""
     apart()
     rows = _whole(k)
     for i in range(rows):
@@ -170,6 +176,7 @@ def vectors(d: Array, z: Array, k: int, near: Array, offset: Array, zhat: Array,
             zhat[i] *= ((d[i] - at) - x) / (d[i] - pole if i != k - 1 else -1.0)
     for i in range(k):
         zhat[i] = np.sqrt(abs(zhat[i])) * (1.0 if z[i] > 0.0 else -1.0)
+    zhat[k] = 0.0
     for first in range(0, k, WIDTH):
         _columns(d, zhat, k, near[first:], offset[first:], min(WIDTH, k - first), V[first // WIDTH])
 
@@ -181,12 +188,15 @@ def _columns(d: Array, zhat: Array, k: int, near: Array, offset: Array, lanes: i
     norm = V[V.shape[0] - 1]
     for m in range(lanes):
         norm[m] = 0.0
-    for i in range(k):
-        pole, weight, v = d[i], zhat[i], V[i]
+    for i in range(0, k, 2):
+        pole, weight, v, pole2, weight2, v2 = d[i], zhat[i], V[i], d[i + 1], zhat[i + 1], V[i + 1]
         for m in range(lanes):
-            t = weight / ((pole - near[m]) - offset[m])
+            gap, gap2 = (pole - near[m]) - offset[m], (pole2 - near[m]) - offset[m]
+            both = 1.0 / (gap * gap2)
+            t, t2 = weight * (gap2 * both), weight2 * (gap * both)
             v[m] = t
-            norm[m] += t * t
+            v2[m] = t2
+            norm[m] += t * t + t2 * t2
     for m in range(lanes):
         norm[m] = 1.0 / np.sqrt(norm[m])
     for i in range(k):

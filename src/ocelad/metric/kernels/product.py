@@ -1,0 +1,84 @@
+"""Columns turned into combinations of columns: the product of matrices that takes a third of a step."""
+
+from __future__ import annotations
+
+from ...learner import Array, Integers
+from .codes import WIDTH
+from .eight import Eight, eight, load, plus, store
+from .jit import apart, kernel
+
+Sums = tuple[Eight, Eight, Eight, Eight, Eight]
+
+
+@kernel
+def _five(
+    P: Array,
+    rows: tuple[int, int, int, int, int],
+    x: int,
+    v: Eight,
+    sums: Sums,
+) -> Sums:
+    """To the sums of five rows, what is in column x of each times v."""
+    return (
+        plus(sums[0], eight(P[rows[0], x]), v),
+        plus(sums[1], eight(P[rows[1], x]), v),
+        plus(sums[2], eight(P[rows[2], x]), v),
+        plus(sums[3], eight(P[rows[3], x]), v),
+        plus(sums[4], eight(P[rows[4], x]), v),
+    )
+
+
+@kernel
+def rotate(
+    Q: Array,
+    U: Array,
+    rows: Integers,
+    count: int,
+    source: Integers,
+    k: int,
+    more: int,
+    V: Array,
+    target: Integers,
+    kept: int,
+    out: Array,
+    some: Integers,
+) -> None:
+    """Columns target[j] of Q become sum_i V[i, j] times columns source[i], for j < kept. V as `vectors` leaves it.
+
+    After k columns of Q come as many of U as ``more`` says. Five of the given rows and eight columns at a time.
+    """
+    apart()
+    last, ordered, zero = count - 1, True, eight(0.0)
+    for j in range(kept):
+        ordered &= target[j] == j
+    for m in range(0, count, 5):
+        five = (
+            *(rows[m], rows[min(m + 1, last)], rows[min(m + 2, last)]),
+            *(rows[min(m + 3, last)], rows[min(m + 4, last)]),
+        )
+        present = 0
+        for i in range(k, k + more):  # of most features, sparse comparisons have nothing
+            x = source[i]
+            size = abs(U[five[0], x]) + abs(U[five[1], x]) + abs(U[five[2], x]) + abs(U[five[3], x])
+            if size + abs(U[five[4], x]) > 0.0:
+                some[present] = i
+                present += 1
+        for j in range(0, kept, 8):
+            panel, lane, sums = j // WIDTH, j % WIDTH, (zero, zero, zero, zero, zero)
+            for i in range(k):
+                sums = _five(Q, five, source[i], load(V, (panel, i, lane)), sums)
+            for i in some[:present]:
+                sums = _five(U, five, source[i], load(V, (panel, i, lane)), sums)
+            store(out, (0, j), sums[0])
+            store(out, (1, j), sums[1])
+            store(out, (2, j), sums[2])
+            store(out, (3, j), sums[3])
+            store(out, (4, j), sums[4])
+        for row in range(5):
+            e = rows[min(m + row, last)]
+            if ordered:
+                for j in range(kept):
+                    Q[e, j] = out[row, j]
+            else:
+                for j in range(kept):
+                    Q[e, target[j]] = out[row, j]
