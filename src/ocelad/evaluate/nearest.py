@@ -1,7 +1,7 @@
 """The errors of k-NN classification, compiled. Points are columns, so that loops run over neighbours in memory.
 
-For up to five neighbours, the six nearest of all points are found at once. In the order of the first coordinate
-each point meets the one next to it, the one after, and so on, until none can be nearer than those it has met. It
+For up to five neighbours, the six nearest are found, of eight points at a time. In the order of the first
+coordinate they meet those next to them, the ones after, and so on, until none can be nearer than those met. It
 goes without a branch: a point's number takes the place of the last bits of its squared distance, and of two such
 keys the lesser goes up in a list of six, the greater down. Where those bits might have told two apart, the
 neighbours are looked up one by one.
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..learner import Array
+from ..metric.kernels.eight import any_less, eight, load, numbered, store
 from ..metric.kernels.jit import kernel
 
 Labels = NDArray[np.int64]
 
 FEW = 5
-HUGE = 1e140  # coordinates below it have squares, and sums of squares, that are finite
+HUGE, FAR = 1e140, 1e150  # below the one, squares of differences are less than one from the other; and finite
 
 
 @kernel
@@ -31,14 +32,16 @@ def errors(X: Array, order: Labels, labels: Labels, classes: int, k: int) -> int
     while mask < n:
         mask *= 2
     mask -= 1
-    near, ordered, square = np.empty((FEW + 1, n)), np.empty((d, n)), np.empty(n)
+    margin = n + 8
+    near, ordered, square = np.full((FEW + 1, margin), np.inf), np.full((d, n + 2 * margin), FAR), np.empty(n)
     quick = k <= FEW
     for e in range(d):
         for at in range(n):
-            ordered[e, at] = X[e, order[at]]
-            quick = quick and abs(ordered[e, at]) < HUGE
+            ordered[e, margin + at] = X[e, order[at]]
+            quick = quick and abs(X[e, at]) < HUGE
     if quick:
-        _nearest(ordered, mask, near, square)
+        near[FEW, n:] = -np.inf  # nobody is so near to those who do not exist
+        _nearest(ordered, n, mask, near)
     keys, votes, who = near.view(np.int64), np.empty(classes, dtype=np.int64), np.empty(k, dtype=np.int64)
     for c in range(classes):
         votes[c] = 0
@@ -76,42 +79,40 @@ def _neighbours(X: Array, i: int, who: Labels, square: Array) -> None:
 
 
 @kernel
-def _nearest(X: Array, mask: int, near: Array, square: Array) -> None:
-    """The six least squared distances of each point, in order, their last bits the number of the other point."""
-    n, keys = X.shape[1], square.view(np.int64)
-    A, B, C, D, E, F = near[0], near[1], near[2], near[3], near[4], near[5]
-    for i in range(n):
-        A[i] = B[i] = C[i] = D[i] = E[i] = F[i] = np.inf
-    for apart in range(1, n):
-        if apart % 4 == 0 and not _may_come(X, F, apart):
-            break
-        for i in range(n - apart):
-            square[i] = (X[0, i] - X[0, i + apart]) ** 2
-        for e in range(1, X.shape[0]):
-            for i in range(n - apart):
-                square[i] += (X[e, i] - X[e, i + apart]) ** 2
-        for own, other in ((0, apart), (apart, 0)):
-            for i in range(n - apart):
-                keys[i] = (keys[i] & ~mask) | (i + other)
-            for i in range(n - apart):
-                at, x = i + own, square[i]
-                a, b, c, d, e_, f = A[at], B[at], C[at], D[at], E[at], F[at]
-                a, x = (a, x) if a < x else (x, a)
-                b, x = (b, x) if b < x else (x, b)
-                c, x = (c, x) if c < x else (x, c)
-                d, x = (d, x) if d < x else (x, d)
-                e_, x = (e_, x) if e_ < x else (x, e_)
-                A[at], B[at], C[at], D[at], E[at], F[at] = a, b, c, d, e_, f if f < x else x
+def _nearest(X: Array, n: int, mask: int, near: Array) -> None:
+    """The six least squared distances of each point, in order, their last bits the number of the other point.
 
-
-@kernel
-def _may_come(X: Array, F: Array, apart: int) -> bool:
-    """Whether points so far apart in order may be nearer to each other than the sixth of either."""
-    many = 0
-    for i in range(X.shape[1] - apart):
-        square = (X[0, i] - X[0, i + apart]) ** 2
-        many += (square < F[i]) | (square < F[i + apart])
-    return many > 0
+    Points come in order of their first coordinate, after, and before, some that are far from all.
+    """
+    margin = (X.shape[1] - n) // 2
+    for i in range(0, n, 8):
+        a = b = c = d = e = eight(np.inf)
+        f, x = load(near, (FEW, i)), load(X, (0, margin + i))
+        for apart in range(1, n):
+            left, right = i - apart, i + apart
+            if apart % 4 == 0:  # none of those to come can be nearer than the sixth
+                ahead, behind = load(X, (0, margin + right)) - x, load(X, (0, margin + left)) - x
+                if not any_less(min(ahead * ahead, behind * behind), f):
+                    break
+            for other in (left, right):
+                gap = load(X, (0, margin + other)) - x
+                square = gap * gap
+                for axis in range(1, X.shape[0]):
+                    gap = load(X, (axis, margin + other)) - load(X, (axis, margin + i))
+                    square = square + gap * gap
+                key = numbered(square, mask, other & mask)
+                a, key = min(a, key), max(a, key)
+                b, key = min(b, key), max(b, key)
+                c, key = min(c, key), max(c, key)
+                d, key = min(d, key), max(d, key)
+                e, key = min(e, key), max(e, key)
+                f = min(f, key)
+        store(near, (0, i), a)
+        store(near, (1, i), b)
+        store(near, (2, i), c)
+        store(near, (3, i), d)
+        store(near, (4, i), e)
+        store(near, (5, i), f)
 
 
 @kernel

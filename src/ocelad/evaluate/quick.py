@@ -9,9 +9,7 @@ transpose of such an array, are taken as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from functools import cache
-from itertools import chain
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,13 +61,15 @@ def nmi(a: Labels, b: Labels) -> float:
     """
     rows, columns = int(a.max()) + 1, int(b.max()) + 1
     joint = np.bincount(a * columns + b, minlength=rows * columns).reshape(rows, columns).tolist()
-    of_a, of_b = map(sum, joint), map(sum, zip(*joint, strict=True))
-    h, k, both = _entropy(of_a), _entropy(of_b), _entropy(chain(*joint))
+    share = _shares(len(a))
+    # Rounded once: labellings that are the same but for the labels' names have the same entropy.
+    h = math.fsum(share[sum(row)] for row in joint)
+    k = math.fsum(share[sum(column)] for column in zip(*joint, strict=True))
+    both = math.fsum(share[count] for row in joint for count in row)
     return min(1.0, max(0.0, 2.0 * (h + k - both) / (h + k))) if h + k > 0.0 else 1.0
 
 
-def _entropy(counts: Iterable[int]) -> float:
-    some = [count for count in counts if count]
-    n = sum(some)
-    # Rounded once: labellings that are the same but for the labels' names have the same entropy.
-    return math.fsum(-count / n * math.log(count / n) for count in some)
+@lru_cache(maxsize=4)
+def _shares(n: int) -> list[float]:
+    """What a cell with so many of n points contributes to the entropy."""
+    return [0.0, *(-count / n * math.log(count / n) for count in range(1, n + 1))]
