@@ -228,28 +228,38 @@ class StackedRice:
 
     def parts(self, p: Array) -> Parts:
         """The matrix of a mixture, not multiplied out."""
-        slots = self.meta[codes.ORDER, : self.levels]
+        taken = p > 0.0
+        slots, p = self.meta[codes.ORDER, : self.levels][taken], p[taken]
+        sigma = float(p @ self.scalars[slots, codes.SIGMA])
+        if not self.deferred and not self.late:  # all at once, columns that are not in use too
+            weights = p[:, None] * self._beyond(slots)
+            own = weights != 0.0
+            return Parts(self.E[slots].swapaxes(0, 1)[:, own], weights[own], sigma)
         columns, extra = zip(*(self._terms(slot) for slot in slots.tolist()), strict=True)
         weighted = np.repeat(p, [len(own) for own in extra]) * np.concatenate(extra)
-        return Parts(np.hstack(columns), weighted, float(p @ self.scalars[slots, codes.SIGMA]))
+        return Parts(np.hstack(columns), weighted, sigma)
+
+    def _beyond(self, slots: Integers) -> Array:
+        """By how much eigenvalues of these learners exceed their sigma; 0 for columns that are not in use."""
+        used = np.arange(self.S.shape[1]) < self.meta[codes.RANK, slots, None]
+        return np.where(used, self._eigenvalues(slots) - self.scalars[slots, codes.SIGMA, None], 0.0)
 
     def _terms(self, slot: int) -> tuple[Array, Array]:
         """The matrix of a learner, but for a multiple of the identity, as a sum of weighted squares of columns."""
         Q, rank = self.columns(slot), self.meta[codes.RANK, slot]
-        s = self._eigenvalues(slot, rank) - self.scalars[slot, codes.SIGMA]
+        s = self.S[slot, :rank] - self.scalars[slot, codes.SIGMA]
         if not self.late:
             return Q, s
         m = self.meta[codes.COUNT, slot]
         return np.hstack([Q, Q @ self.L[slot, :m, :rank].T]), np.concatenate([s, self.A[slot, :m]])
 
-    def _eigenvalues(self, slot: int, rank: int) -> Array:
+    def _eigenvalues(self, slots: Integers) -> Array:
         """A leader's are not kept, but follow from those of a sum: `kernels.mirror.shown`."""
-        s = self.S[slot, :rank]
         if not self.kind.leads:
-            return s
-        squares, t = self.state[slot - 1, codes.LENGTH], self.meta[codes.CLOCK, codes.TIME]
-        step = self.options[codes.STEP] / np.sqrt(squares) if squares > 0.0 else 0.0
-        return np.maximum(0.0, step * s - t * step * self.options[codes.STRENGTH])
+            return self.S[slots]
+        squares, t = self.state[slots - 1, codes.LENGTH], self.meta[codes.CLOCK, codes.TIME]
+        step = self.options[codes.STEP] / np.sqrt(np.where(squares > 0.0, squares, np.inf))[:, None]
+        return np.maximum(0.0, step * self.S[slots] - t * step * self.options[codes.STRENGTH])
 
     def threshold(self, p: Array) -> float:
         return float(p @ self.scalars[self.meta[codes.ORDER, : self.levels], codes.MU])
