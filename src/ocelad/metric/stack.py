@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..interrupt import undivided
-from ..intervals import opening
 from ..learner import Array, Ensemble, Integers, Opening
 from ..ocelad import Ocelad
 from .comid import Recipe
@@ -23,16 +22,12 @@ from .kinds import GEOMETRIES, LOSSES, RICE, Kind, has_kernels
 from .losses import MarginLoss, PairLoss
 from .quadratic import Dense, Parts
 from .rules import compiled_rule
+from .storage import Storage, whole
 
 _BLOCK = 4096  # comparisons per compiled call: Ctrl-C is heard in between
 _DEFERRED = 100  # from so many features on, turning the columns themselves costs more than a dictionary;
 _DEFERRED_FULL = 400  # so many where nothing keeps the rank down
 _NONE: Integers = np.zeros(0, dtype=np.int64)
-
-
-def _in(size: int, count: int) -> int:
-    """The least multiple of a size that is not less."""
-    return -(-count // size) * size
 
 
 def rice(recipe: Recipe, loss: MarginLoss) -> Ensemble[Metric]:
@@ -41,7 +36,7 @@ def rice(recipe: Recipe, loss: MarginLoss) -> Ensemble[Metric]:
     return StackedRice(recipe, loss) if stacks else recipe.black_boxes()
 
 
-class StackedRice:
+class StackedRice(Storage):
     """The retro-initialised ensemble of COMID learners on (M, mu), as a stack of arrays.
 
     It opens its levels and moves its learners as ``Rice`` over ``Comid`` does, unless it is of another kind. A
@@ -72,7 +67,7 @@ class StackedRice:
             kept = (s > 0) | (geometry != codes.FROBENIUS)  # others need all, and lift what is too small
             sigma, s, V = 0.0, s[kept], V[:, kept]
         rank = len(s)
-        self._allocate(slots=max(5, len(kind.spans) + 1), room=min(_in(4, self.n), max(8, _in(4, rank + 1))))
+        self._allocate(slots=max(5, len(kind.spans) + 1), room=min(whole(4, self.n), max(8, whole(4, rank + 1))))
         self.E[0, : self.n, :rank], self.S[0, :rank] = V, s
         if self.deferred and rank:
             self.F[0, :rank, :rank] = np.eye(rank)
@@ -82,121 +77,9 @@ class StackedRice:
         self.meta[codes.RANK, 0] = self.meta[codes.COUNT, 0] = rank
 
     @property
-    def levels(self) -> int:
-        return int(self.meta[codes.CLOCK, codes.LEVELS])
-
-    @property
     def discarded(self) -> Array:
         """What each level has had to cut off from the trace of its matrix to stay within max_rank."""
         return self.scalars[self.meta[codes.ORDER, : self.levels], codes.DISCARDED]
-
-    def _allocate(self, slots: int, room: int) -> None:
-        """Arrays for so many learners of so many columns each, all empty."""
-        n, wide = self.n, _in(8, room)
-        height = room + codes.RING if self.deferred else 0
-        long = max(n, room, height, slots) + 8
-        self.E = np.zeros((slots, n, room))
-        self.F = np.zeros((slots, height, room if self.deferred else 0))
-        self.S, self.scalars = np.zeros((slots, room)), np.zeros((slots, codes.SCALARS))
-        self.meta, self.losses_now = np.zeros((codes.META, slots), dtype=np.int64), np.full(slots, np.nan)
-        # slot 0 is the origin's, the others wait to be taken
-        self.meta[codes.ORDER, : slots - 1] = np.arange(1, slots)
-        panels = max(1, -(-room // codes.WIDTH))
-        index = np.zeros((codes.INDICES, long), dtype=np.int64)
-        index[codes.EVERY] = np.arange(long)
-        self.state = np.zeros((slots, codes.FIELDS))
-        self.state[:, codes.LENGTH] = self._lengths(slots)
-        self.state[: len(self.kind.diffusion), codes.DIFFUSION] = self.kind.diffusion
-        self.features = np.zeros((slots + 1, 2, n if self.deferred else 0), dtype=np.int64)  # the last: of U
-        self.U = np.zeros((n if self.deferred else 0, codes.RING))
-        self.L, self.A = np.zeros((slots, self.late, room)), np.zeros((slots, self.late))
-        self.arrays: tuple[np.ndarray[Any, Any], ...] = (
-            *(self.E, self.F, self.S, self.scalars, self.meta, self.losses_now, self.state, self.options),
-            *(self.features, self.U, self.L, self.A),
-            np.zeros((codes.VECTORS, long)),
-            np.zeros((slots, room + 8)),
-            np.zeros(height + 8),
-            np.zeros(codes.LANES),
-            np.zeros((panels, max(room, height) + 8, min(codes.WIDTH, wide))),
-            np.zeros((5, wide)),
-            index,
-            np.zeros((self.late + 6, long if self.late else 0)),
-        )
-        self._locate()
-
-    def _lengths(self, levels: int) -> Array:
-        """What the steps of so many levels are divided by the root of."""
-        level = np.arange(levels)
-        if self.kind.spans:
-            return np.resize(0.0 if self.kind.adapts else self.kind.spans, levels)
-        if self.kind.start == codes.BIRTHS:  # see `kernels.levels.opening`
-            level = 2 + np.where(level % 2, (level + 1) // 2, np.maximum(level - 2, 0) // 2)
-        return np.asarray(self.base * np.exp2(level), dtype=np.float64)
-
-    def _locate(self) -> None:
-        """Where the kernels find the arrays, and how large they are."""
-        rows, (slots, room), height = self.E.shape[1], self.S.shape, self.F.shape[1]
-        panels, long = self.arrays[codes.AT_V].shape[0], self.arrays[codes.AT_VEC].shape[1]
-        addresses = [array.ctypes.data for array in self.arrays]
-        self.where = np.array([*addresses, slots, rows, room, height, panels, long, self.late], dtype=np.int64)
-        # kernels know at compile time what there is
-        self.how = (self.where, self.deferred or None, self.late > 0 or None)
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        # A copy has arrays of its own, and joblib makes two of an array that has two names.
-        self.E, self.F, self.S, self.scalars, self.meta, self.losses_now = self.arrays[: codes.AT_STATE]
-        self.state, self.options, self.features, self.U, self.L, self.A = self.arrays[
-            codes.AT_STATE : codes.AT_VEC
-        ]
-        self._locate()
-
-    def _reserve(self, levels: int, rank: int) -> None:
-        """Room for so many levels, and one more column than so many in each, keeping what there is."""
-        E, F, S, scalars, meta, losses, state, _, features, U, L, A = self.arrays[: codes.AT_VEC]
-        slots, room = S.shape
-        more_slots = levels + 1 + self.deferred if levels + 1 > slots else slots
-        more_room = room
-        if min(rank + 1, self.n) > room:
-            # columns that are read in full had better lie close together; others are as well moved seldom
-            dense = self.deferred and meta[codes.TOUCHED].max() == self.n
-            more_room = _in(4, min(self.n, rank + 1 if dense else max(rank + 1, min(2 * room, self.most + 1))))
-        self._allocate(more_slots, more_room)
-        for slot in range(slots):  # only what is in use: sparse comparisons leave most of a dictionary empty
-            own = features[slot, codes.LIST, : meta[codes.TOUCHED, slot]] if self.deferred else slice(None)
-            self.E[slot, own, :room] = E[slot, own]
-        self.F[:slots, : F.shape[1], :room] = F
-        self.S[:slots, :room], self.scalars[:slots], self.losses_now[:slots] = S, scalars, losses
-        self.state[:slots], self.U[:], self.L[:slots, :, :room], self.A[:slots] = state, U, L, A
-        self.features[:slots], self.features[-1] = features[:-1], features[-1]
-        self.meta[codes.CLOCK, :slots], self.meta[codes.ORDER, : slots - 1] = (
-            meta[codes.CLOCK],
-            meta[codes.ORDER, :-1],
-        )
-        self.meta[codes.RANK :, :slots] = meta[codes.RANK :]
-
-    def _make_room(self, t: int) -> None:
-        """So that the step after which the levels of time t open fits into the arrays."""
-        self._settle()
-        newcomer = self.levels + 1 if self.kind.start == codes.BIRTHS else 0
-        levels = max(self.levels, newcomer or opening(self.base + t, self.base))
-        rank = int(self.meta[codes.RANK, self.meta[codes.ORDER, : self.levels]].max(initial=0))
-        slots, room = self.S.shape
-        if levels >= slots or min(rank + 1, self.n) > room:
-            self._reserve(levels, rank)
-
-    def _settle(self) -> None:
-        """Diagonalise learners that have no room for further terms (`kernels.late`)."""
-        slots = self.meta[codes.ORDER, : self.levels]
-        for slot in slots[self.meta[codes.COUNT, slots] + 2 > self.late] if self.late else ():
-            r, m = self.meta[[codes.RANK, codes.COUNT], slot]
-            L, a = self.L[slot, :m, :r], self.A[slot, :m]
-            s, V = np.linalg.eigh(np.diag(self.S[slot, :r]) + (L.T * a) @ L)
-            s[s <= 1e-14 * r * s[-1]] = 0.0
-            kept = (s > 0.0) | (self.scalars[slot, codes.SIGMA] > 0.0)
-            rank = int(kept.sum())
-            self.E[slot, : self.n, :rank], self.S[slot, :rank] = self.E[slot, : self.n, :r] @ V[:, kept], s[kept]
-            self.meta[[codes.RANK, codes.COUNT], slot] = rank, 0
 
     # The four verbs
 
