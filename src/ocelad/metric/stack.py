@@ -52,6 +52,7 @@ class StackedRice(Storage):
         self.most = self.n if recipe.max_rank is None else min(recipe.max_rank, self.n)
         unshrunk = descent.regularizer.strength == 0.0 and self.most == self.n >= codes.FULL
         plain = geometry == codes.FROBENIUS and not any(kind.diffusion)
+        self.other = not plain or kind.adapts or kind.start >= codes.RESTARTS  # else the compiler has less to do
         self.late = codes.LATE if unshrunk and plain and not self.deferred else 0
         self.options = np.zeros(codes.OPTIONS)
         self.options[codes.STEP], self.options[codes.BASE] = recipe.step, recipe.base
@@ -169,6 +170,9 @@ class StackedRice(Storage):
         for code, value in rule.options.items():
             self.options[code] = value
         self.meta[codes.CLOCK, codes.SEED] = rule.seed
+        if rule.options[codes.RULE] in (codes.SAOL, codes.LEADING_HISTORY) and not self.other:
+            self.other = True
+            self._locate()
         return True
 
     def run(self, ocelad: Ocelad[Metric], u: Any, y: Array) -> None:

@@ -26,6 +26,7 @@ class Storage:
     most: int  # columns that a learner keeps at most
     late: int  # terms that may wait to be diagonalised (`kernels.late`)
     deferred: bool  # whether learners have dictionaries (`kernels.dictionary`)
+    other: bool  # whether they do anything that those of RICE do not (`kernels.mirror`)
     options: Array
 
     @property
@@ -82,7 +83,7 @@ class Storage:
         addresses = [array.ctypes.data for array in self.arrays]
         self.where = np.array([*addresses, slots, rows, room, height, panels, long, self.late], dtype=np.int64)
         # kernels know at compile time what there is
-        self.how = (self.where, self.deferred or None, self.late > 0 or None)
+        self.how = (self.where, self.deferred or None, self.late > 0 or None, self.other or None)
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)

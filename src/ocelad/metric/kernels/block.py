@@ -13,7 +13,6 @@ import numpy as np
 from ...learner import Array, Integers
 from . import combine, late, mirror
 from .codes import (
-    ADAPTS,
     CHANCE,
     CLOCK,
     COUNT,
@@ -21,10 +20,7 @@ from .codes import (
     DIFFUSION,
     DISCARDED,
     EVERY,
-    FROBENIUS,
     FULL,
-    GEOMETRY,
-    LEADER,
     LENGTH,
     LEVELS,
     LOSS,
@@ -44,7 +40,6 @@ from .codes import (
     SEED,
     SIGMA,
     SINCE,
-    SLOPES,
     STEP,
     STRENGTH,
     THRESHOLD_STEP,
@@ -71,6 +66,7 @@ def judge(
     scratch: Scratch,
     deferred: Mode,
     waiting: Mode,
+    other: Mode,
 ) -> None:
     """Every level's loss; its projection of u, slope and squared distance stay in Z for the step."""
     E, F, S, scalars, meta, losses, _, options, _, U, L, A = stack
@@ -92,7 +88,7 @@ def judge(
         else:
             project(E[slot], r, u, rows, count, z)
         s = S[slot]
-        if options[GEOMETRY] == LEADER:
+        if other is not None:
             s = mirror.shown(j, stack, vec[RESIDUAL])
         d2 = distance(s, r, scalars[slot, SIGMA], z, square)
         if waiting is not None:
@@ -111,6 +107,7 @@ def learn(
     scratch: Scratch,
     deferred: Mode,
     waiting: Mode,
+    other: Mode,
 ) -> None:
     """One COMID step of every level, after `judge`."""
     E, F, S, scalars, meta, losses, state, options, _, _, L, A = stack
@@ -120,24 +117,22 @@ def learn(
         prepare(square, rows, count, stack, scratch)
     for j in range(meta[CLOCK, LEVELS]):
         slot, z, slope = meta[ORDER, j], Z[j], Z[j, room]
-        if options[ADAPTS] > 0.0:  # the sum of squared gradients stands for a length
-            state[j, LENGTH] += slope * slope * (square * square + 1.0)
-            if state[j, LENGTH] == 0.0:
-                continue  # nothing to learn from yet
+        if other is not None:  # noqa: SIM102 (a condition of its own: else the compiler sees no None)
+            if not mirror.begins(j, slope, square, stack):
+                continue
         r, sigma, s = meta[RANK, slot], scalars[slot, SIGMA], S[slot]
         Q, tall, waits = E[slot], n, False
         if deferred is not None:
             Q, tall = F[slot], height(slot, meta)
         if waiting is not None:
             waits = r >= FULL or meta[COUNT, slot] > 0
-        step, geometry = options[STEP] / np.sqrt(state[j, LENGTH]), int(options[GEOMETRY])
-        if geometry != FROBENIUS:
-            step = mirror.longest_step(geometry, step, y * slope, square, z[room + 1])
-        if geometry != LEADER:
+        step = options[STEP] / np.sqrt(state[j, LENGTH])
+        if other is None:
             step = effective_step(step, slope, losses[j], square, options)
-        tau, weight = step * options[STRENGTH], step * y * slope
-        if geometry != FROBENIUS:
-            weight = mirror.link(geometry, s, r, z, y * slope, weight)
+            weight = step * y * slope
+        else:
+            step, weight = mirror.link(step, y * slope, losses[j], square, z, room, s, r, options)
+        tau = step * options[STRENGTH]
         if slope != 0.0 and square > 0.0 and step > 0.0:
             before = r
             if r < n:
@@ -148,26 +143,26 @@ def learn(
                     r = extend(Q, n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])
             if r > before:
                 s[before] = sigma
-            if waiting is not None:  # noqa: SIM102 (a condition of its own: else the compiler sees no None)
+            if waiting is not None:  # noqa: SIM102
                 if waits:
                     terms = meta[COUNT, slot]
                     meta[COUNT, slot] = late.add(s, L[slot], A[slot], terms, before, r, z, weight, work)
             if not waits:
                 rank_one(Q, tall, s, r, z, weight, vec, lane, V, out, index)
-        if geometry != FROBENIUS:
-            mirror.unlink(geometry, s, r, tau)
-        elif not waits:
+        shrinks = not waits
+        if other is not None:
+            shrinks &= not mirror.unlink(s, r, tau, options)
+        if shrinks:
             r, sigma = shrink(Q, tall, s, r, sigma, tau)
         if r > most:
             r, discarded = truncate(Q, tall, s, r, sigma, most)
             scalars[slot, DISCARDED] += discarded
-        if state[j, DIFFUSION] > 0.0:
+        if other is not None:
             sigma = mirror.diffuse(state[j, DIFFUSION], s, r, n, sigma)
         meta[RANK, slot], scalars[slot, SIGMA] = r, sigma
         mu = scalars[slot, MU] - options[THRESHOLD_STEP] * step * y * slope
-        if geometry == LEADER:
-            state[j, SLOPES] += y * slope
-            mu = scalars[0, MU] - options[THRESHOLD_STEP] * step * state[j, SLOPES]
+        if other is not None:
+            mu = mirror.threshold(j, mu, step, y * slope, stack)
         scalars[slot, MU] = max(1.0, mu)
 
 
@@ -176,7 +171,14 @@ def learn(
 
 @kernel
 def run(
-    values: Array, start: Integers, feature: Integers, y: Array, where: Integers, deferred: Mode, waiting: Mode
+    values: Array,
+    start: Integers,
+    feature: Integers,
+    y: Array,
+    where: Integers,
+    deferred: Mode,
+    waiting: Mode,
+    other: Mode,
 ) -> int:
     """Learn a block of comparisons; returns how many were learned before the arrays became too small.
 
@@ -207,7 +209,7 @@ def run(
             u[rows[k]] = values[at + k]
             square += values[at + k] * values[at + k]
 
-        judge(y[i], square, rows, count, stack, scratch, deferred, waiting)
+        judge(y[i], square, rows, count, stack, scratch, deferred, waiting, other)
         mixed = 0.0
         if rule in (OCELAD_MEAN, OCELAD_MIXTURE):
             combine.probabilities(state, levels, p)
@@ -216,26 +218,26 @@ def run(
                 mu += p[j] * scalars[meta[ORDER, j], MU]
                 d2 += p[j] * Z[j, room + 1]
             mixed = margin_loss(int(options[LOSS]), margin(y[i], mu, d2))[0]
-        combine.update(state, losses, levels, p, mixed, options)
-        learn(y[i], square, rows, count, stack, scratch, deferred, waiting)
+        combine.update(state, losses, levels, p, mixed, options, other)
+        learn(y[i], square, rows, count, stack, scratch, deferred, waiting, other)
         meta[CLOCK, TIME] += 1
-        combine.reopen(state, levels, first, last, meta[CLOCK, TIME], meta[CLOCK, SEED], p, options)
+        combine.reopen(state, levels, first, last, meta[CLOCK, TIME], meta[CLOCK, SEED], p, options, other)
         if last > levels:
             losses[levels] = np.nan
-        shift(stack, first, last, deferred, waiting)
+        shift(stack, first, last, deferred, waiting, other)
         if meta[CLOCK, TIME] % TIDY == 0:
             watch(stack, scratch, deferred)
     return y.shape[0]
 
 
 @kernel
-def open_levels(t: int, where: Integers, deferred: Mode, waiting: Mode) -> tuple[int, int]:
+def open_levels(t: int, where: Integers, deferred: Mode, waiting: Mode, other: Mode) -> tuple[int, int]:
     """Open the levels of time t: first, ..., last - 1. Returns these two, or twice -1 if there is no room."""
     stack, scratch = arrays(where)
     first, last = opening(t, stack[7])
     if not room_for(last, stack):
         return -1, -1
-    shift(stack, first, last, deferred, waiting)
+    shift(stack, first, last, deferred, waiting, other)
     stack[4][CLOCK, TIME] = t
     if t % TIDY == 0:
         watch(stack, scratch, deferred)
@@ -243,13 +245,13 @@ def open_levels(t: int, where: Integers, deferred: Mode, waiting: Mode) -> tuple
 
 
 @kernel
-def one(u: Array, y: float, where: Integers, learns: bool, deferred: Mode, waiting: Mode) -> None:
+def one(u: Array, y: float, where: Integers, learns: bool, deferred: Mode, waiting: Mode, other: Mode) -> None:
     """Judge a comparison at every level, and learn it."""
     stack, scratch = arrays(where)
     square, n = 0.0, u.shape[0]
     for e in range(n):
         scratch[0][DIFFERENCE, e] = u[e]
         square += u[e] * u[e]
-    judge(y, square, scratch[6][EVERY], n, stack, scratch, deferred, waiting)
+    judge(y, square, scratch[6][EVERY], n, stack, scratch, deferred, waiting, other)
     if learns:
-        learn(y, square, scratch[6][EVERY], n, stack, scratch, deferred, waiting)
+        learn(y, square, scratch[6][EVERY], n, stack, scratch, deferred, waiting, other)

@@ -25,7 +25,7 @@ from .codes import (
     SHARE,
     SPAN,
 )
-from .jit import kernel
+from .jit import Mode, kernel
 
 
 @kernel
@@ -92,13 +92,15 @@ def _saol(state: Array, losses: Array, k: int, bound: float) -> None:
 
 
 @kernel
-def update(state: Array, losses: Array, k: int, p: Array, mixed: float, options: Array) -> None:
+def update(state: Array, losses: Array, k: int, p: Array, mixed: float, options: Array, other: Mode) -> None:
     """After the losses of one step; p are the probabilities before, mixed the loss of the mixture."""
     rule = int(options[RULE])
+    if other is not None:  # noqa: SIM102 (a condition of its own: else the compiler sees no None)
+        if rule == SAOL:
+            _saol(state, losses, k, options[BOUND])
+            return
     if rule in (FIXED_SHARE, LEADING_HISTORY):
         _fixed_share(state, losses, k, options[RATE], options[SHARE])
-    elif rule == SAOL:
-        _saol(state, losses, k, options[BOUND])
     elif rule == OCELAD_MEAN:
         mean = 0.0
         for j in range(k):
@@ -160,21 +162,25 @@ def _draw(state: Array, k: int, p: Array, number: float) -> None:
 
 
 @kernel
-def reopen(state: Array, k: int, first: int, last: int, t: int, seed: int, p: Array, options: Array) -> None:
+def reopen(
+    state: Array, k: int, first: int, last: int, t: int, seed: int, p: Array, options: Array, other: Mode
+) -> None:
     """Levels first, ..., last - 1 start anew before step t; k levels were there before."""
     rule = int(options[RULE])
     if rule == FIXED_SHARE:
         if last > k:
             _newcomer(state, k)
         return
-    if rule == LEADING_HISTORY:
-        if last > first:
-            _newborn(state, k, first, last, t)
-        return
+    if other is not None:  # noqa: SIM102
+        if rule == LEADING_HISTORY:
+            if last > first:
+                _newborn(state, k, first, last, t)
+            return
     for j in range(first, last):
         span = state[j, LENGTH]
         state[j, SPAN], state[j, ENDLESS] = span, 0.0
         if rule == SAOL or options[RESET] > 0.0 or j >= k:
             state[j, LOG_WEIGHT] = np.log(min(0.5, 1.0 / np.sqrt(span)))
-    if rule == SAOL:
-        _draw(state, max(k, last), p, uniform(seed, t))
+    if other is not None:  # noqa: SIM102
+        if rule == SAOL:
+            _draw(state, max(k, last), p, uniform(seed, t))

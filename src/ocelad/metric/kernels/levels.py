@@ -83,17 +83,17 @@ def _copy(stack: Stack, source: int, target: int, deferred: Mode, waiting: Mode)
 
 
 @kernel
-def shift(stack: Stack, first: int, count: int, deferred: Mode, waiting: Mode) -> None:
+def shift(stack: Stack, first: int, count: int, deferred: Mode, waiting: Mode, other: Mode) -> None:
     """Levels first, ..., count - 1 open: level j takes over from level j - 1, level 0 from the origin or itself;
     or all of them from the origin."""
     meta, start = stack[4], stack[7][START]
     levels = meta[CLOCK, LEVELS]
     continues = start == CONTINUES and levels > 0
-    if start >= RESTARTS:
-        for j in range(first, count):
+    if other is not None:
+        for j in range(first, count if start >= RESTARTS else first):
             _copy(stack, 0, meta[ORDER, j], deferred, waiting)
-        meta[CLOCK, LEVELS] = max(levels, count)
-    elif count > (1 if continues else 0):
+            meta[CLOCK, LEVELS] = max(levels, count)
+    if start < RESTARTS and count > (1 if continues else 0):
         free = meta[ORDER, count - 1]  # for a level that is new, a slot not in use yet
         for j in range(count - 1, 0, -1):
             meta[ORDER, j] = meta[ORDER, j - 1]

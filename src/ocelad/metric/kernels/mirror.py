@@ -15,9 +15,27 @@ import numpy as np
 
 from ...learner import Array
 from ..divergences import CONDITION, FLOOR
-from .codes import CLOCK, LEADER, LENGTH, LOG_DET, ORDER, RANK, STEP, STRENGTH, TIME, VON_NEUMANN
+from .codes import (
+    ADAPTS,
+    CLOCK,
+    FROBENIUS,
+    GEOMETRY,
+    LEADER,
+    LENGTH,
+    LOG_DET,
+    MU,
+    ORDER,
+    RANK,
+    SLOPES,
+    STEP,
+    STRENGTH,
+    THRESHOLD_STEP,
+    TIME,
+    VON_NEUMANN,
+)
 from .jit import kernel
 from .layout import Stack
+from .losses import effective_step
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -25,6 +43,8 @@ TINY = float(np.finfo(np.float64).tiny)
 @kernel
 def diffuse(a: float, s: Array, r: int, n: int, sigma: float) -> float:
     """What is expected after a random rotation; returns the new sigma."""
+    if a == 0.0:
+        return sigma
     trace = sigma * (n - r)
     for i in range(r):
         trace += s[i]
@@ -37,7 +57,9 @@ def diffuse(a: float, s: Array, r: int, n: int, sigma: float) -> float:
 
 @kernel
 def shown(level: int, stack: Stack, s: Array) -> Array:
-    """The eigenvalues of the leader's metric, into s."""
+    """The eigenvalues of a learner's metric; of the leader's, into s."""
+    if stack[7][GEOMETRY] != LEADER:
+        return stack[2][stack[4][ORDER, level]]
     meta, options, squares = stack[4], stack[7], stack[6][level, LENGTH]
     slot, step = meta[ORDER, level], options[STEP] / np.sqrt(squares) if squares > 0.0 else 0.0
     for i in range(meta[RANK, slot]):
@@ -57,37 +79,70 @@ def _floor(s: Array, n: int, fraction: float) -> None:
 
 
 @kernel
-def longest_step(geometry: int, step: float, slope: float, square: float, d2: float) -> float:
+def begins(level: int, slope: float, square: float, stack: Stack) -> bool:
+    """Where steps adapt, the sum of squared gradients stands for a length; while it is 0, nothing is learned."""
+    state = stack[6]
+    if stack[7][ADAPTS] == 0.0:
+        return True
+    state[level, LENGTH] += slope * slope * (square * square + 1.0)
+    return state[level, LENGTH] > 0.0
+
+
+@kernel
+def _longest_step(geometry: int, step: float, slope: float, square: float, d2: float) -> float:
     """The step, shortened where the divergence needs it."""
     growth = slope * (d2 if geometry == LOG_DET else square)
-    if growth <= 0.0 or geometry == LEADER:
+    if growth <= 0.0 or geometry in (FROBENIUS, LEADER):
         return step
     return min(step, (0.5 if geometry == LOG_DET else 1.0) / growth)
 
 
 @kernel
-def link(geometry: int, s: Array, r: int, z: Array, slope: float, a: float) -> float:
-    """Make s and z ready for the rank-one term of a step, and return its weight."""
+def link(
+    step: float, slope: float, loss: float, square: float, z: Array, room: int, s: Array, r: int, options: Array
+) -> tuple[float, float]:
+    """Make s and z ready for the rank-one term of a step; returns how long it may be, and the weight of the term.
+
+    The slope is y times that of the loss.
+    """
+    geometry = int(options[GEOMETRY])
     if geometry == LEADER:
-        return slope
+        return step, slope
+    step = _longest_step(geometry, step, slope, square, z[room + 1])
+    step = effective_step(step, slope, loss, square, options)
+    weight = step * slope
+    if geometry == FROBENIUS:
+        return step, weight
     _floor(s, r, CONDITION if geometry == LOG_DET else FLOOR)
     if geometry == LOG_DET:
         d2 = 0.0
         for i in range(r):
             d2 += s[i] * z[i] * z[i]
             z[i] *= s[i]
-        return a / (1.0 - a * d2)
+        return step, weight / (1.0 - weight * d2)
     for i in range(r):
         s[i] = np.log(s[i])
-    return a
+    return step, weight
 
 
 @kernel
-def unlink(geometry: int, s: Array, r: int, tau: float) -> None:
-    """The eigenvalues of M again, shrunk."""
+def unlink(s: Array, r: int, tau: float, options: Array) -> bool:
+    """The eigenvalues of M again, shrunk; False if there is nothing to be done but to shrink them."""
+    geometry = int(options[GEOMETRY])
     if geometry == LOG_DET:
         for i in range(r):
             s[i] /= 1.0 + tau * s[i]
     elif geometry == VON_NEUMANN:
         for i in range(r):
             s[i] = np.exp(s[i] - tau)
+    return geometry != FROBENIUS
+
+
+@kernel
+def threshold(level: int, mu: float, step: float, slope: float, stack: Stack) -> float:
+    """The threshold after a step; the leader's is that of all slopes together."""
+    options, state = stack[7], stack[6]
+    if options[GEOMETRY] != LEADER:
+        return mu
+    state[level, SLOPES] += slope
+    return stack[3][0, MU] - options[THRESHOLD_STEP] * step * state[level, SLOPES]
