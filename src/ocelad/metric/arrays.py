@@ -52,7 +52,7 @@ def footprint(n: int, levels: int, columns: int, matrices: int) -> int:
     """An upper bound, in bytes, of what it takes to build and check an ensemble of this size: so many columns in
     a level at most, and so many matrices of n x n."""
     deferred = n >= stack._DEFERRED
-    slots, room = levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
+    slots, room = 2 * levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
     tall = room + codes.RING + 8 if deferred else room
     scratch = (room + codes.WIDTH) * (tall + 9) + 4 * tall * tall + 32 * (n + tall + slots + codes.WIDTH + 8)
     factors = slots * (room * tall + 2 * (n + 4) if deferred else 0) + 2 * slots * (room + 16) + 2 * codes.LANES

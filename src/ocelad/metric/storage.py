@@ -98,7 +98,8 @@ class Storage:
         """Room for so many levels, and one more column than so many in each, keeping what there is."""
         E, F, S, scalars, meta, losses, state, _, features, U, L, A = self.arrays[: codes.AT_VEC]
         slots, room = S.shape
-        more_slots = levels + 1 + self.deferred if levels + 1 > slots else slots
+        # moving columns of many features takes long, and slots that nothing is in cost nothing
+        more_slots = max(levels + 1, 2 * slots if self.deferred else 0) if levels + 1 > slots else slots
         more_room = room
         if min(rank + 1, self.n) > room:
             # columns that are read in full had better lie close together; others are as well moved seldom
