@@ -1,0 +1,100 @@
+"""Vectors of eight numbers do what NumPy does, entry by entry and to the last bit."""
+
+import numba
+import numpy as np
+import pytest
+
+from ocelad.metric.kernels.eight import absolute, any_less, eight, load, numbered, plus, store
+from ocelad.metric.kernels.product import rotate
+
+
+@numba.njit(error_model="numpy")
+def all_of_it(x, y, out):
+    a, b = load(x, 0), load(y, 0)
+    store(out, (0, 0), a + b)
+    store(out, (1, 0), a - b)
+    store(out, (2, 0), a * b)
+    store(out, (3, 0), a / b)
+    store(out, (4, 0), min(a, b))
+    store(out, (5, 0), max(a, b))
+    store(out, (6, 0), absolute(a))
+    store(out, (7, 0), eight(x[3]))
+    store(out, (8, 0), plus(a, b, b))
+    return any_less(a, b), any_less(b, b)
+
+
+def test_arithmetic():
+    rng = np.random.default_rng(0)
+    for scale in (1e-300, 1e-5, 1.0, 1e5, 1e300):
+        x, y, out = rng.normal(size=8) * scale, rng.normal(size=8), np.full((9, 8), np.nan)
+        x[5] = y[5]
+        less = all_of_it(x, y, out)
+        wanted = [x + y, x - y, x * y, x / y, np.minimum(x, y), np.maximum(x, y), np.abs(x), np.full(8, x[3])]
+        np.testing.assert_array_equal(out[:8], wanted)
+        np.testing.assert_allclose(out[8], x + y * y, rtol=1e-15, atol=1e-15)
+        assert less == ((x < y).any(), False)
+
+
+def test_not_a_number_is_not_less():
+    x, y = np.full(8, np.nan), np.full(8, 1.0)
+    assert all_of_it(x, y, np.zeros((9, 8))) == (False, False)
+    assert all_of_it(y, x, np.zeros((9, 8))) == (False, False)
+
+
+@numba.njit
+def with_numbers(x, mask, first, out):
+    store(out, 0, numbered(load(x, 0), mask, first))
+
+
+@pytest.mark.parametrize("first", [0, 5, 56, -3])
+def test_numbers_take_the_place_of_the_last_bits(first):
+    x, out = np.random.default_rng(1).random(8), np.empty(8)
+    with_numbers(x, 63, first, out)
+    np.testing.assert_array_equal(out.view(np.int64) & 63, (first + np.arange(8)) & 63)
+    np.testing.assert_array_equal(out.view(np.int64) & ~63, x.view(np.int64) & ~63)
+
+
+@numba.njit
+def from_three_axes(x, i, j, k, out):
+    store(out, (i, k), load(x, (i, j, k)))
+
+
+def test_places():
+    x, out = np.random.default_rng(2).random((2, 3, 17)), np.zeros((2, 17))
+    from_three_axes(x, 1, 2, 9, out)
+    np.testing.assert_array_equal(out[1, 9:], x[1, 2, 9:])
+    assert not out[0].any()
+    assert not out[1, :9].any()
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 6, 11])
+@pytest.mark.parametrize(("k", "more"), [(1, 0), (3, 0), (8, 2), (9, 0), (6, 5), (0, 3)])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_columns_are_turned_and_nothing_else(count, k, more, ordered):
+    rng = np.random.default_rng([count, k, more])
+    kept = max(k, 1)
+    Q, U, wide = rng.normal(size=(14, 12)), rng.normal(size=(14, 8)), 16
+    U[rng.random(U.shape) < 0.6] = 0.0
+    V = np.full((1, 24, wide), np.nan)  # what is beyond the columns does not matter
+    V[0, : k + more, :kept] = rng.normal(size=(k + more, kept))
+    rows = rng.permutation(14).astype(np.int64)
+    source = np.concatenate([rng.permutation(12)[:k], rng.permutation(8)[:more], np.zeros(8)]).astype(np.int64)
+    target = np.arange(kept) if ordered else rng.permutation(12)[:kept]
+    wanted = Q.copy()
+    taken = np.hstack([Q[:, source[:k]], U[:, source[k : k + more]]])[rows[:count]]
+    wanted[np.ix_(rows[:count], target)] = taken @ V[0, : k + more, :kept]
+    rotate(
+        Q,
+        U,
+        rows,
+        count,
+        source,
+        k,
+        more,
+        V,
+        target,
+        kept,
+        np.full((5, wide), np.nan),
+        np.zeros(24, dtype=np.int64),
+    )
+    np.testing.assert_allclose(Q, wanted, rtol=0, atol=1e-13)
