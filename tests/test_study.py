@@ -335,7 +335,7 @@ def test_names_and_rates():
     assert named(["ocelad", "COMID-high-rate@0.5"]) == ("ocelad", "COMID, high rate@0.5")
     assert make("COMID, high rate@0.5").step == 0.5
     assert set(DEFAULT) < set(METHODS)
-    with pytest.raises(ValueError, match=r"methods must be among ocelad, .*, got 'nobody'"):
+    with pytest.raises(ValueError, match=r"methods must be all, or among ocelad, .*, got 'nobody'"):
         named(["nobody"])
 
 
@@ -353,3 +353,20 @@ def test_the_dask_engine_says_what_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r'pip install "ocelad\[dask\]"'):
         ENGINES["dask"](2)
+
+
+def test_trials_draw_differently():
+    """With one sequence of draws for all, the mean over trials would hide that it rests on a single one."""
+    study = Study(methods=("SAOL", "Euclid"), segments=(Segment(490, "A", 0.0),))
+    draws = [make("SAOL", seed=trial).weights.seed for trial in range(3)]
+    assert draws == [0, 1, 2]
+    first, other = run_trial(study, 0), run_trial(study, 1)
+    assert not np.array_equal(first.measures[0], other.measures[0])
+    np.testing.assert_array_equal(first.measures, run_trial(study, 0).measures)
+
+
+def test_before_its_first_fit_a_batch_method_is_judged_as_euclid():
+    study = Study(methods=("LMNN", "Euclid"), segments=(Segment(196, "A", 0.0),))
+    lmnn, euclid = run_trial(study, 0).measures
+    np.testing.assert_array_equal(lmnn[0], euclid[0])
+    assert not np.array_equal(lmnn[1], euclid[1])

@@ -63,6 +63,10 @@ class _Entrant:
         if isinstance(tracker, Oracle):
             tracker.dimensions = self.dimensions
             tracker.tell(np.eye(len(rotation)), clustering)
+        if (
+            isinstance(tracker, Windowed) and learned is None
+        ):  # not fitted yet: the metric is Euclid's, and judged so
+            return Euclid().transform(points)
         if isinstance(tracker, (Euclid, Oracle)):
             return tracker.transform(points)
         return tracker.transform(points @ rotation.T)[:, : self.dimensions]
@@ -98,7 +102,7 @@ def run_trial(study: Study, trial: int) -> Outcome:
 def _run_trial(study: Study, trial: int) -> Outcome:
     data, rng = study.world(trial)
     sample, points = rng.choice(study.points, size=study.sample, replace=False), np.asfortranarray(data.points)
-    entrants = [_Entrant(make(name), len(study.shares)) for name in study.methods]
+    entrants = [_Entrant(make(name, seed=trial), len(study.shares)) for name in study.methods]
     measures = np.empty((len(entrants), len(study.times), 2))
     seconds, clock = np.zeros(2 + len(entrants)), process_time()
     stream = blocks(
