@@ -168,3 +168,19 @@ def test_more_clusters_than_three():
     Z = 20 * rng.normal(size=(7, 4))[labels] + rng.normal(size=(900, 4))
     clusters = KMeans(7, n_init=10, random_state=0).fit_predict(Z)
     assert quick_cluster_nmi(Z, labels) == pytest.approx(normalized_mutual_info_score(labels, clusters), abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", [quick_knn_error, quick_cluster_nmi])
+@pytest.mark.parametrize(
+    ("Z", "labels"),
+    [
+        (np.zeros((8, 2)), np.zeros(7, dtype=np.int64)),
+        (np.zeros((8, 2)), np.array([0, 1, -1, 0, 0, 1, 1, 0])),
+        (np.zeros((8, 2)), np.zeros(8)),
+        (np.zeros((8, 0)), np.zeros(8, dtype=np.int64)),
+        (np.zeros((8, 2), dtype=np.float32), np.zeros(8, dtype=np.int64)),
+    ],
+)
+def test_what_compiled_code_would_read_beyond_is_refused(measure, Z, labels):
+    with pytest.raises(ValueError, match="must be"):
+        measure(Z, labels)

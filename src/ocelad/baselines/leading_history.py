@@ -85,6 +85,7 @@ class LeadingHistory:
         share = 1.0
         if np.isfinite(v).any():
             share = 1.0 / (opening.t + 1)
+            v -= v.max()
             v += np.log1p(-share) - np.log(np.exp(v).sum())
         v[opens] = np.log(share / len(opens))
         return v[:, None]

@@ -98,6 +98,8 @@ def tune(trials: int, seed: int, methods: tuple[str, ...], **options: Any) -> No
     Leaves rates.json in the folder, for --rates of 'ocelad study synthetic'. What has been run is kept.
     """
     engine, out, choices = o.engine(options), o.folder(options), []
+    if not methods:
+        raise click.BadParameter("names no method", param_hint="--methods")
     for method in methods:
         if method not in studies.TUNINGS:
             raise click.BadParameter(

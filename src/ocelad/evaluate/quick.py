@@ -24,6 +24,18 @@ STARTS, CANDIDATES = 10, 3  # k-means++ starts, and how many points are tried fo
 THINNED = 4  # starts are tried on every fourth point
 
 
+def _check(Z: Array, labels: Labels) -> None:
+    """Compiled code would read, and write, wherever these say."""
+    if Z.ndim != 2 or not Z.shape[1] or Z.dtype != np.float64:
+        raise ValueError(
+            f"Z must be an array of floats with a row for each point, got shape {Z.shape} of {Z.dtype}"
+        )
+    if labels.shape != Z.shape[:1] or labels.dtype != np.int64 or labels.min(initial=0) < 0:
+        raise ValueError(
+            f"labels must be {len(Z)} integers (int64) from 0 on, got {labels.dtype} of shape {labels.shape}"
+        )
+
+
 def quick_knn_error(Z: Array, labels: Labels, k: int = 5) -> float:
     """As `knn_error`; of points at exactly the same distance the first in order is the nearer.
 
@@ -32,6 +44,7 @@ def quick_knn_error(Z: Array, labels: Labels, k: int = 5) -> float:
     """
     if not 1 <= k < len(Z):
         raise ValueError(f"k must be an integer from 1 to {len(Z) - 1}, one less than there are points, got {k!r}")
+    _check(Z, labels)
     X = np.ascontiguousarray(Z.T)
     return float(errors(X, np.argsort(X[0]), labels, int(labels.max()) + 1, k) / len(Z))
 
@@ -42,6 +55,7 @@ def quick_cluster_nmi(Z: Array, labels: Labels, seed: int = 0) -> float:
     >>> quick_cluster_nmi(np.array([[0.0], [0.1], [5.0], [5.1]]), np.array([0, 0, 1, 1]))
     1.0
     """
+    _check(Z, labels)
     k = int(np.count_nonzero(np.bincount(labels)))
     every = THINNED if len(Z) >= 100 * THINNED else 1
     X = centred(np.ascontiguousarray(Z.T))

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 from scipy import stats
 
 from ..learner import Array
 from .methods import READINGS, plain
-from .tables import Results, mean
+from .tables import Results, mean, recovery
 
 ADAPTED, FAILED, ZERO = 0.9, 0.2, 0.01  # P(NMI > 0.8) from which on, and up to which, one may speak of it
 
@@ -105,17 +106,21 @@ def _is_best(results: Results) -> Iterator[Verdict]:
 
 
 def _recovers_faster(results: Results) -> Iterator[Verdict]:
+    names, longest = results.study.methods, float(results.study.times[-1])
     for rival in _named(results, "COMID, high"):
         for jump in _judged_jumps(results):
-            error = results.error[:, :, _in(results, jump)].mean(axis=2)
+            number = results.study.jumps.index(jump)
+            # who never recovers has taken longer than anyone can
+            steps = {k: np.minimum(recovery(results, k, number), longest) for k in (rival, *_readings(results))}
             for k in _readings(results):
-                yield _less(
+                lead = steps[rival] - steps[k]
+                by, error = mean(lead)
+                side = "fewer" if by >= 0 else "more"
+                yield Verdict(
                     f"High-rate COMID recovers more slowly from the change before segment {jump}",
-                    results,
-                    k,
-                    rival,
-                    error[:, rival] - error[:, k],
-                    f"in segment {jump}",
+                    names[k],
+                    _above(lead),
+                    f"it takes {abs(by):.0f} ± {error:.0f} steps {side} than {names[rival]}",
                 )
 
 

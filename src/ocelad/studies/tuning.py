@@ -78,8 +78,9 @@ def choose(results: Results) -> Choice:
 
 
 def write_rates(path: Path, choices: Iterable[Choice]) -> None:
-    """As a file that ``--rates`` takes."""
-    plain_choices = {
+    """As a file that ``--rates`` takes; rates of other methods that are there already stay."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    plain_choices = before | {
         choice.method: {
             "step": choice.step,
             "drift": choice.drift,

@@ -125,13 +125,16 @@ def _newcomer(state: Array, k: int) -> None:
 @kernel
 def _newborn(state: Array, k: int, first: int, last: int, t: int) -> None:
     """Who opens takes 1 / (t + 1), and who held its slot before leaves all to the others."""
-    share, total = 1.0, 0.0
+    share, total, largest = 1.0, 0.0, -np.inf
     for j in range(k):
         if j < first or j >= last:
-            total += np.exp(state[j, LOG_WEIGHT])
-    if total > 0.0:
+            largest = max(largest, state[j, LOG_WEIGHT])
+    if largest > -np.inf:
+        for j in range(k):
+            if j < first or j >= last:
+                total += np.exp(state[j, LOG_WEIGHT] - largest)
         share = 1.0 / (t + 1)
-        shift = np.log1p(-share) - np.log(total)
+        shift = np.log1p(-share) - np.log(total) - largest
         for j in range(k):
             state[j, LOG_WEIGHT] += shift
     for j in range(first, last):
