@@ -102,3 +102,9 @@ def test_restarted_learners_forget():
     assert not matrix(fresh).any()
     assert matrix(fresh.set_params(ensemble=None).fit(pairs, y)).any()
     assert isinstance(fresh.weights, OceladWeights)
+
+
+def test_weights_that_have_all_but_vanished_are_shared_out_as_any():
+    state = np.array([[0.0], [-900.0], [-901.0]])  # of these, exp is 0
+    p = np.exp(LeadingHistory(rate=1000.0).open(state, Opening(3, (0,), (1.0,)))[:, 0])
+    np.testing.assert_allclose(p, [0.25, 0.75 / (1 + np.exp(-1.0)), 0.75 / (1 + np.e)])

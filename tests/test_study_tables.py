@@ -23,7 +23,7 @@ from ocelad.studies import (
     write_summary,
     write_table,
 )
-from ocelad.studies.tuning import FIRST_TRIAL
+from ocelad.studies.tuning import FIRST_TRIAL, Choice
 
 STUDY = Study(
     methods=("ocelad", "COMID, high rate@2"), segments=(Segment(100, "A", 0.0), Segment(100, "B", 0.1)), every=10
@@ -229,3 +229,10 @@ def test_tuning_follows_the_paper():
     assert study.noise == 1.5
     first = [world.points[0, 0] for world, _ in (STUDY.world(0), STUDY.world(FIRST_TRIAL))]
     assert first[0] != first[1]
+
+
+def test_rates_of_other_methods_stay(tmp_path):
+    path = tmp_path / "rates.json"
+    for method, step in (("ocelad", 8.0), ("SAOL", 2.0), ("ocelad", 4.0)):
+        write_rates(path, [Choice(method, step, 0.0, 1, ((step, 0.1, float("nan")),))])
+    assert read_rates(path) == {"ocelad": 4.0, "SAOL": 2.0}

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -77,10 +78,17 @@ def choose(results: Results) -> Choice:
     return Choice(plain(study.methods[0]), best[0], study.segments[0].drift, len(results.trials), errors)
 
 
+def _chosen_before(path: Path) -> dict[str, Any]:
+    try:
+        read_rates(path)
+        return dict(json.loads(path.read_text()))
+    except (OSError, ValueError):  # there is no such file, or what is in it are no rates
+        return {}
+
+
 def write_rates(path: Path, choices: Iterable[Choice]) -> None:
     """As a file that ``--rates`` takes; rates of other methods that are there already stay."""
-    before = json.loads(path.read_text()) if path.exists() else {}
-    plain_choices = before | {
+    plain_choices = _chosen_before(path) | {
         choice.method: {
             "step": choice.step,
             "drift": choice.drift,
