@@ -236,3 +236,12 @@ def test_rates_of_other_methods_stay(tmp_path):
     for method, step in (("ocelad", 8.0), ("SAOL", 2.0), ("ocelad", 4.0)):
         write_rates(path, [Choice(method, step, 0.0, 1, ((step, 0.1, float("nan")),))])
     assert read_rates(path) == {"ocelad": 4.0, "SAOL": 2.0}
+
+
+def test_who_recovers_faster_is_told_by_recovery_and_not_by_the_error():
+    error = [BEFORE + [0.12] * 6 + [0.01] * 4, BEFORE + [0.9, 0.9] + [0.01] * 8]  # the first errs less, and longer
+    results = made_up(("ocelad", "COMID, high rate"), error, [FOUND + FOUND] * 2)
+    assert results.error[:, 0].mean() < results.error[:, 1].mean()
+    holds = found(results)
+    assert holds["High-rate COMID recovers more slowly from the change before segment 1", "ocelad"] is False
+    assert holds["RICE-OCELAD has a lower error than every other method", "ocelad"] is True

@@ -100,7 +100,7 @@ def _nearest(X: Array, n: int, mask: int, near: Array) -> None:
                 for axis in range(1, X.shape[0]):
                     gap = load(X, (axis, margin + other)) - load(X, (axis, margin + i))
                     square = square + gap * gap
-                key = numbered(square, mask, other & mask)
+                key = numbered(square, mask, other)
                 a, key = min(a, key), max(a, key)
                 b, key = min(b, key), max(b, key)
                 c, key = min(c, key), max(c, key)

@@ -95,12 +95,14 @@ def _is_best(results: Results) -> Iterator[Verdict]:
     total = results.error.mean(axis=2)
     for k in _readings(results) if _others(results) else ():
         rival = min(_others(results), key=lambda other: total[:, other].mean())
-        yield _less(
+        lead = total[:, rival] - total[:, k]
+        by, error = mean(lead)
+        side, names = "lower" if by >= 0 else "higher", results.study.methods
+        yield Verdict(
             "RICE-OCELAD has a lower error than every other method",
-            results,
-            k,
-            rival,
-            total[:, rival] - total[:, k],
+            names[k],
+            _above(lead),
+            f"its mean error is {side} by {abs(by):.4f} ± {error:.4f} than that of {names[rival]} "
             "over the whole stream",
         )
 
@@ -122,21 +124,6 @@ def _recovers_faster(results: Results) -> Iterator[Verdict]:
                     _above(lead),
                     f"it takes {abs(by):.0f} ± {error:.0f} steps {side} than {names[rival]}",
                 )
-
-
-def _less(
-    claim: str,
-    results: Results,
-    method: int,
-    rival: int,
-    lead: Array,
-    where: str,
-) -> Verdict:
-    names = results.study.methods
-    by, error = mean(lead)
-    side = "lower" if by >= 0 else "higher"
-    words = f"its mean error is {side} by {abs(by):.4f} ± {error:.4f} than that of {names[rival]} {where}"
-    return Verdict(claim, names[method], _above(lead), words)
 
 
 def _fails(results: Results) -> Iterator[Verdict]:

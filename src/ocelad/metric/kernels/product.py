@@ -1,4 +1,4 @@
-"""Columns turned into combinations of columns: the product of matrices that takes a third of a step."""
+"""Columns turned into combinations of columns: a product of matrices, and much of the work of a step."""
 
 from __future__ import annotations
 
