@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from ocelad.metric.kernels.eight import absolute, any_less, eight, load, numbered, plus, store
+from ocelad.metric.kernels.eight import absolute, any_less, eight, load, nonzero, numbered, plus, root, store
 from ocelad.metric.kernels.product import rotate
 
 
@@ -19,26 +19,29 @@ def all_of_it(x, y, out):
     store(out, (5, 0), max(a, b))
     store(out, (6, 0), absolute(a))
     store(out, (7, 0), eight(x[3]))
-    store(out, (8, 0), plus(a, b, b))
+    store(out, (8, 0), root(absolute(a)))
+    store(out, (9, 0), nonzero(a - b))
+    store(out, (10, 0), plus(a, b, b))
     return any_less(a, b), any_less(b, b)
 
 
 def test_arithmetic():
     rng = np.random.default_rng(0)
     for scale in (1e-300, 1e-5, 1.0, 1e5, 1e300):
-        x, y, out = rng.normal(size=8) * scale, rng.normal(size=8), np.full((9, 8), np.nan)
+        x, y, out = rng.normal(size=8) * scale, rng.normal(size=8), np.full((11, 8), np.nan)
         x[5] = y[5]
         less = all_of_it(x, y, out)
         wanted = [x + y, x - y, x * y, x / y, np.minimum(x, y), np.maximum(x, y), np.abs(x), np.full(8, x[3])]
-        np.testing.assert_array_equal(out[:8], wanted)
-        np.testing.assert_allclose(out[8], x + y * y, rtol=1e-15, atol=1e-15)
+        wanted += [np.sqrt(np.abs(x)), np.where(x == y, 1.0, x - y)]
+        np.testing.assert_array_equal(out[:10], wanted)
+        np.testing.assert_allclose(out[10], x + y * y, rtol=1e-15, atol=1e-15)
         assert less == ((x < y).any(), False)
 
 
 def test_not_a_number_is_not_less():
     x, y = np.full(8, np.nan), np.full(8, 1.0)
-    assert all_of_it(x, y, np.zeros((9, 8))) == (False, False)
-    assert all_of_it(y, x, np.zeros((9, 8))) == (False, False)
+    assert all_of_it(x, y, np.zeros((11, 8))) == (False, False)
+    assert all_of_it(y, x, np.zeros((11, 8))) == (False, False)
 
 
 @numba.njit

@@ -53,8 +53,8 @@ def poles(rng, kind, k):
 def solved(d, z, a):
     k = len(d)
     vec, V = np.zeros((5, k + 8)), np.zeros((-(-k // codes.WIDTH), k + 4, codes.WIDTH))
-    vec[0, :k], vec[1, :k] = d, z
-    roots(vec[0], vec[1], a, k, vec[2], vec[3], np.zeros(codes.LANES), np.zeros(codes.WIDTH, dtype=np.int64))
+    vec[0, :k], vec[1, :k] = d, np.sqrt(a) * z
+    roots(vec[0], vec[1], k, vec[2], vec[3], np.zeros(codes.LANES), np.zeros(codes.WIDTH, dtype=np.int64))
     vectors(vec[0], vec[1], k, vec[2], vec[3], vec[4], V)
     return (vec[2] + vec[3])[:k], np.hstack(V)[:k, :k]
 
@@ -173,6 +173,18 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     np.testing.assert_allclose(Q[:, :r].T @ Q[:, :r], np.eye(r), atol=1e-13)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1.0, 1e150, 1e300])
+@pytest.mark.parametrize("a", [0.7, -0.7])
+def test_matrices_of_any_size(scale, a):
+    rng, n = np.random.default_rng(1), 12
+    Q, s, z = np.eye(n), scale * rng.random(n), rng.normal(size=n)
+    w, V = np.linalg.eigh(np.diag(s / scale) + a * np.outer(z, z))
+    padded = [np.concatenate([x, np.zeros(8)]) for x in (s, z)]
+    rank_one(Q, n, padded[0], n, padded[1], a * scale, *scratch(40))
+    np.testing.assert_allclose((Q * (padded[0][:n] / scale)) @ Q.T, (V * w) @ V.T, atol=1e-13)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(n), atol=1e-13)
+
+
 def test_truncation_cuts_off_the_least_and_says_how_much():
     Q, s = np.eye(4), np.array([3.0, 0.5, 2.0, 1.0])
     r, discarded = truncate(Q, 4, s, 4, 0.0, 2)
@@ -281,12 +293,12 @@ def test_works_where_nothing_can_be_kept_on_disk(tmp_path):
         "    return real(*args, **options)\n"
         "numba.njit = refuse\n"
         "from ocelad.metric.kernels.secular import roots\n"
-        "v = np.ones((4, 9)); lane, index = np.zeros(2000), np.zeros(128, dtype=np.int64)\n"
-        "roots(v[0], v[1], 2.0, 1, v[2], v[3], lane, index)\n"
+        "v = np.ones((4, 9)); v[1] = 2; lane, index = np.zeros(2000), np.zeros(128, dtype=np.int64)\n"
+        "roots(v[0], v[1], 1, v[2], v[3], lane, index)\n"
         "print(v[2, 0] + v[3, 0])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert float(done.stdout) == pytest.approx(3.0)
+    assert float(done.stdout) == pytest.approx(5.0)
 
 
 def test_a_capped_rank_keeps_the_most_important_directions():

@@ -52,7 +52,7 @@ LOG_WEIGHT, SPAN, ENDLESS, DRAWN, LENGTH, DIFFUSION, SLOPES, FIELDS = range(8)
 # roots of the secular equation advance in groups of WIDTH lanes; so many numbers describe a group
 WIDTH = 128
 STRIDE = WIDTH + 8  # no two rows of lanes a multiple of 4096 bytes apart, which caches would confuse
-LANES = 10 * STRIDE
+LANES = 11 * STRIDE
 
 # so many recent comparisons are kept for all dictionaries
 RING = 64

@@ -139,6 +139,22 @@ def _absolute(_context: Any, _x: Any) -> Any:
     return _EIGHT(_EIGHT), code
 
 
+def _nonzero(_context: Any, _x: Any) -> Any:
+    def code(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        zeros = builder.fcmp_ordered("==", args[0], ir.Constant(_VECTOR, [0.0] * 8))
+        return builder.select(zeros, ir.Constant(_VECTOR, [1.0] * 8), args[0])
+
+    return _EIGHT(_EIGHT), code
+
+
+def _root(_context: Any, _x: Any) -> Any:
+    def code(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(_VECTOR, [_VECTOR])
+        return builder.call(builder.module.declare_intrinsic("llvm.sqrt.v8f64", (), kind), args)
+
+    return _EIGHT(_EIGHT), code
+
+
 def _numbered(_context: Any, _x: Any, _mask: Any, _first: Any) -> Any:
     def code(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
         mask, first = (_copies(builder, _WORDS, word) for word in args[1:])
@@ -159,6 +175,10 @@ def _any_less(_context: Any, _x: Any, _y: Any) -> Any:
 
 absolute: Any = intrinsic(_absolute)
 """absolute(x): without the signs."""
+nonzero: Any = intrinsic(_nonzero)
+"""nonzero(x): 1 where it is 0."""
+root: Any = intrinsic(_root)
+"""root(x): the square root of each."""
 numbered: Any = intrinsic(_numbered)
 """numbered(x, mask, first): first, first + 1, ... in the place of those bits of each."""
 any_less: Any = intrinsic(_any_less)

@@ -9,6 +9,8 @@ nonzeros cost. Columns come in fours; what is beyond r is finite, and does not m
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...learner import Array, Integers
@@ -180,12 +182,16 @@ def _order(s: Array, r: int, sign: float, index: Integers) -> None:
 
 
 @kernel
-def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, a: float, index: Integers) -> int:
-    """Leave in index the k eigenpairs that the rank-one term moves, with distinct poles, as LAPACK's dlaed2."""
+def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, a: float, index: Integers) -> tuple[int, float]:
+    """Leave in index the k eigenpairs that the rank-one term moves, with distinct poles, as LAPACK's dlaed2.
+
+    Returns k, and how large the matrix is.
+    """
     largest = zz = 0.0
     for i in range(r):
         largest, zz = max(largest, abs(s[i])), zz + z[i] * z[i]
-    tiny = 8.0 * EPS * max(largest, abs(a) * zz)
+    largest = max(largest, abs(a) * zz)
+    tiny = 8.0 * EPS * largest
     small = tiny / (abs(a) * np.sqrt(zz)) if a != 0.0 and zz > 0.0 else np.inf
     k = 0
     for m in range(r):
@@ -205,7 +211,17 @@ def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, a: float, index: Inte
                 k -= 1
         index[k] = i
         k += 1
-    return k
+    return k, largest
+
+
+@kernel
+def _scales(largest: float, a: float) -> tuple[float, float]:
+    """What s and z are multiplied by, so that diag(s) + a z z' becomes diag(s) + z z', and about 1 altogether.
+
+    A power of four for s: nothing is rounded, and products of a few gaps neither overflow nor vanish.
+    """
+    root = math.ldexp(1.0, -max(math.frexp(largest)[1] // 2, -500))
+    return root * root, root * np.sqrt(abs(a))
 
 
 @kernel
@@ -227,16 +243,17 @@ def rank_one(
     source, lanes = index[SOURCE], index[LANE]
     sign = 1.0 if a > 0.0 else -1.0  # for a < 0, minus the whole matrix is solved
     _order(s, r, sign, source)
-    k = _deflate(Q, n, s, r, z, a, source)
+    k, largest = _deflate(Q, n, s, r, z, a, source)
     if k == 0:
         return
     d, y, near, offset = vec[POLE], vec[WEIGHT], vec[NEAREST], vec[OFFSET]
+    scale, length = _scales(largest, a)
     for m in range(k):
-        d[m], y[m] = sign * s[source[m]], z[source[m]]
-    roots(d, y, abs(a), k, near, offset, lane, lanes)
+        d[m], y[m] = sign * s[source[m]] * scale, z[source[m]] * length
+    roots(d, y, k, near, offset, lane, lanes)
     vectors(d, y, k, near, offset, vec[ZHAT], V)
     target = index[TARGET]
     for j in range(k):
         target[j] = j if k == r else source[j]
-        s[target[j]] = sign * (near[j] + offset[j])
+        s[target[j]] = sign * (near[j] + offset[j]) / scale
     rotate(Q, Q, index[EVERY], n, source, k, 0, V, target, k, out, index[SOME])

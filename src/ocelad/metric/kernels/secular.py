@@ -1,6 +1,6 @@
 """Eigenvalues and eigenvectors of a diagonal matrix plus a rank-one term, by the secular equation.
 
-    diag(d) + a z z' = V diag(w) V',       F(w) = 1/a + sum_i z_i^2 / (d_i - w) = 0.
+    diag(d) + z z' = V diag(w) V',       F(w) = 1 + sum_i z_i^2 / (d_i - w) = 0.
 
 Roots are found as offsets from the nearest pole, so that d_i - w_j is known to full relative precision even where
 both almost agree, by Gragg's method: c + p / (left - w) + q / (right - w), with poles at the two neighbours, is
@@ -18,12 +18,14 @@ import numpy as np
 
 from ...learner import Array, Integers
 from .codes import STRIDE, WIDTH
-from .eight import absolute, eight, load, store
+from .eight import Eight, absolute, eight, load, nonzero, plus, root, store
 from .jit import apart, kernel
 
 EPS = float(np.finfo(np.float64).eps)
 CLOSE = 1e-5  # a relative step so small that the next one, some cube of it, would be lost in rounding
-NEAR, X, LOW, HIGH, LEFT, RIGHT, VALUE, SLOPE, CURVE, SIZE = (STRIDE * row for row in range(10))
+NEAR, X, LOW, HIGH, LEFT, RIGHT, INVERSE, VALUE, SLOPE, CURVE, SIZE = (STRIDE * row for row in range(11))
+
+Sums = tuple[Eight, Eight, Eight, Eight]
 
 
 @kernel
@@ -33,69 +35,87 @@ def _whole(lanes: int) -> int:
 
 
 @kernel
-def _evaluate(d: Array, z: Array, k: int, lane: Array, lanes: int) -> None:
-    """The sum of z^2 / (d - w), its slope, half its second derivative, and the sum of the terms' sizes.
-
-    z[k] is 0, and d[k] no root: where k is odd, they make up a pair.
-    """
-    one, zero = eight(1.0), eight(0.0)
-    for m in range(0, lanes, 8):
-        near, x = load(lane, NEAR + m), load(lane, X + m)
-        value = size = slope = curve = zero
-        for i in range(0, k, 2):  # of two numbers the inverses take one division, which costs most
-            weight, weight2 = eight(z[i]), eight(z[i + 1])
-            gap, gap2 = (eight(d[i]) - near) - x, (eight(d[i + 1]) - near) - x
-            both = one / (gap * gap2)
-            r, r2 = gap2 * both, gap * both
-            t, t2 = weight * r, weight2 * r2
-            p, p2, q, q2 = weight * t, weight2 * t2, t * t, t2 * t2
-            value, size = value + (p + p2), size + (absolute(p) + absolute(p2))
-            slope, curve = slope + (q + q2), curve + (q * r + q2 * r2)
-        store(lane, VALUE + m, value)
-        store(lane, SIZE + m, size)
-        store(lane, SLOPE + m, slope)
-        store(lane, CURVE + m, curve)
+def _inverses(d: Array, i: int, near: Eight, x: Eight) -> tuple[Eight, Eight, Eight, Eight]:
+    """1 / (d - w) for four poles from i on. Divisions cost most: of four numbers the inverses take one."""
+    gap, gap2 = (eight(d[i]) - near) - x, (eight(d[i + 1]) - near) - x
+    gap3, gap4 = (eight(d[i + 2]) - near) - x, (eight(d[i + 3]) - near) - x
+    first, last = gap * gap2, gap3 * gap4
+    all_four = eight(1.0) / (first * last)
+    first, last = last * all_four, first * all_four
+    return gap2 * first, gap * first, gap4 * last, gap3 * last
 
 
 @kernel
-def _start(lane: Array, lanes: int, inverse: float) -> None:
+def _term(z: float, r: Eight, sums: Sums) -> Sums:
+    weight = eight(z)
+    t = weight * r
+    p, q = weight * t, t * t
+    return sums[0] + p, sums[1] + absolute(p), sums[2] + q, plus(sums[3], q, r)
+
+
+@kernel
+def _evaluate(d: Array, z: Array, k: int, lane: Array, lanes: int) -> None:
+    """The sum of z^2 / (d - w), that of the terms' sizes, its slope, and half its second derivative."""
+    zero = eight(0.0)
+    for m in range(0, lanes, 8):
+        near, x = load(lane, NEAR + m), load(lane, X + m)
+        sums = (zero, zero, zero, zero)
+        for i in range(0, k, 4):
+            r = _inverses(d, i, near, x)
+            sums = _term(z[i], r[0], sums)
+            sums = _term(z[i + 1], r[1], sums)
+            sums = _term(z[i + 2], r[2], sums)
+            sums = _term(z[i + 3], r[3], sums)
+        store(lane, VALUE + m, sums[0])
+        store(lane, SIZE + m, sums[1])
+        store(lane, SLOPE + m, sums[2])
+        store(lane, CURVE + m, sums[3])
+
+
+@kernel
+def _start(lane: Array, lanes: int) -> None:
     """From the values half-way between the poles: to which of them each root is nearer, and a first guess.
 
-    The nearer pole has its own weight, the other one stands for all the rest, matching value and slope. On entry
-    LEFT and RIGHT are the weights of the two poles, NEAR and HIGH the poles.
+    The nearer pole has its own weight; for all the rest one pole stands, wherever it matches value, slope and
+    curvature, which is not nearer than those it stands for. On entry LEFT and RIGHT are the weights of the two
+    poles, NEAR and HIGH the poles. The rest is g - slope y / (1 + h y) at half - y.
     """
     for m in range(_whole(lanes)):
-        half = lane[X + m]
-        f = inverse + lane[VALUE + m]
-        beyond = f < 0.0
-        near = lane[RIGHT + m] if beyond else lane[LEFT + m]
-        far = max(lane[SLOPE + m] * half * half - near, 0.0)
-        c = (-f if beyond else f) - (far - near) / half
-        b = 2.0 * c * half + near + far
-        e = 2.0 * near * half
-        root = np.sqrt(max(b * b - 4.0 * c * e, 0.0))
-        x = (b - root if b <= 0.0 else 2.0 * e) / (2.0 * c if b <= 0.0 else b + root)
+        half, f, left, right = lane[X + m], 1.0 + lane[VALUE + m], lane[LEFT + m], lane[RIGHT + m]
+        inverse, beyond, pole, next_pole = 1.0 / half, f < 0.0, lane[NEAR + m], lane[HIGH + m]
+        weight = right if beyond else left
+        share = weight * inverse
+        g = (-f if beyond else f) + share
+        slope = max(lane[SLOPE + m] - share * inverse, 0.0)
+        curve = (-lane[CURVE + m] if beyond else lane[CURVE + m]) + share * inverse * inverse
+        h = min(max(curve / slope, -inverse), inverse)
+        a = slope - g * h
+        c = weight * (1.0 + h * half)
+        b = g * (1.0 + h * half) + weight * h - slope * half
+        root = np.sqrt(max(b * b + 4.0 * a * c, 0.0))
+        x = (2.0 * c if b >= 0.0 else root - b) / (b + root if b >= 0.0 else 2.0 * a)
         x = x if (x > 0.0) & (x < half) else 0.5 * half
-        lane[NEAR + m] = lane[HIGH + m] if beyond else lane[NEAR + m]
+        lane[NEAR + m] = next_pole if beyond else pole
         lane[X + m] = -x if beyond else x
         lane[LOW + m] = -half if beyond else 0.0
         lane[HIGH + m] = 0.0 if beyond else half
         lane[LEFT + m] = -2.0 * half if beyond else 0.0
         lane[RIGHT + m] = 0.0 if beyond else 2.0 * half
+        lane[INVERSE + m] = 0.5 * inverse
 
 
 @kernel
-def _advance(lane: Array, lanes: int, inverse: float, noise: float) -> None:
+def _advance(lane: Array, lanes: int, noise: float) -> None:
     """The next x of every lane, and into SIZE by how much the step was too long to have been the last.
 
     Bisection where a step would leave what is known to hold the root.
     """
     for m in range(_whole(lanes)):
-        x, f = lane[X + m], inverse + lane[VALUE + m]
+        x, f = lane[X + m], 1.0 + lane[VALUE + m]
         low = x if f < 0.0 else lane[LOW + m]
         high = lane[HIGH + m] if f < 0.0 else x
         left, right = lane[LEFT + m] - x, lane[RIGHT + m] - x
-        p = (lane[CURVE + m] * right - lane[SLOPE + m]) * left / (lane[RIGHT + m] - lane[LEFT + m])
+        p = (lane[CURVE + m] * right - lane[SLOPE + m]) * left * lane[INVERSE + m]
         q = lane[SLOPE + m] - p
         c = f - p * left - q * right
         b = c * (left + right) + p * left * left + q * right * right
@@ -104,7 +124,7 @@ def _advance(lane: Array, lanes: int, inverse: float, noise: float) -> None:
         new = x + (b - root if b <= 0.0 else 2.0 * e) / (2.0 * c if b <= 0.0 else b + root)
         inside = (new > low) & (new < high)
         new = new if inside else 0.5 * (low + high)
-        new = x if abs(f) <= noise * (inverse + lane[SIZE + m]) else new
+        new = x if abs(f) <= noise * (1.0 + lane[SIZE + m]) else new
         lane[LOW + m] = low
         lane[HIGH + m] = high
         lane[X + m] = new
@@ -125,14 +145,17 @@ def _gather(lane: Array, lanes: int, index: Integers) -> int:
 
 
 @kernel
-def roots(d: Array, z: Array, a: float, k: int, near: Array, offset: Array, lane: Array, index: Integers) -> None:
-    """Root j = near[j] + offset[j], for d[0] < ... < d[k-1], all z[i] != 0 and a > 0. Uses up d[k] and z[k]."""
+def roots(d: Array, z: Array, k: int, near: Array, offset: Array, lane: Array, index: Integers) -> None:
+    """Root j = near[j] + offset[j], for d[0] < ... < d[k-1], all z[i] != 0, neither large nor tiny altogether.
+
+    Uses up four entries after the last of d and z.
+    """
     apart()
     total = 0.0
     for i in range(k):
         total += z[i] * z[i]
-    inverse, noise = 1.0 / a, EPS * k
-    d[k], z[k] = d[k - 1] + 3.0 * a * total, 0.0  # a pole of no weight: the last root is like the others
+    for i in range(k, k + 4):  # poles of no weight: the last root is like the others, and four at a time all there
+        d[i], z[i] = d[k - 1] + 3.0 * total, 0.0
     for first in range(0, k, WIDTH):
         lanes = min(WIDTH, k - first)
         for m in range(lanes):
@@ -143,10 +166,10 @@ def roots(d: Array, z: Array, a: float, k: int, near: Array, offset: Array, lane
             lane[RIGHT + m] = z[first + m + 1] * z[first + m + 1]
             index[m] = first + m
         _evaluate(d, z, k, lane, lanes)
-        _start(lane, lanes, inverse)
+        _start(lane, lanes)
         for step in range(100):
             _evaluate(d, z, k, lane, lanes)
-            _advance(lane, lanes, inverse, noise)
+            _advance(lane, lanes, EPS * k)
             if step == 0:
                 continue  # two steps are for all
             for m in range(lanes):
@@ -160,46 +183,41 @@ def roots(d: Array, z: Array, a: float, k: int, near: Array, offset: Array, lane
 def vectors(d: Array, z: Array, k: int, near: Array, offset: Array, zhat: Array, V: Array) -> None:
     """The eigenvector of root j, as `roots` has left it, is column j of V, kept as V[j // WIDTH, i, j % WIDTH]."""
     apart()
-    rows = _whole(k)
-    for i in range(rows):
-        zhat[i] = 1.0
-    for j in range(0, k - 1, 2):  # two at a time: divisions cost most
-        pole, at, x = d[j], near[j], offset[j]
-        pole2, at2, x2 = d[j + 1], near[j + 1], offset[j + 1]
-        for i in range(rows):
-            below = d[i] - pole if i != j else -1.0
-            below2 = d[i] - pole2 if i != j + 1 else -1.0
-            zhat[i] *= (((d[i] - at) - x) * ((d[i] - at2) - x2)) / (below * below2)
-    if k % 2 == 1:
-        pole, at, x = d[k - 1], near[k - 1], offset[k - 1]
-        for i in range(rows):
-            zhat[i] *= ((d[i] - at) - x) / (d[i] - pole if i != k - 1 else -1.0)
+    for i in range(0, k, 8):
+        pole, square = load(d, i), eight(1.0)
+        for first in range(0, k, 8):
+            above = below = eight(1.0)
+            for j in range(first, min(first + 8, k)):
+                above = above * ((pole - eight(near[j])) - eight(offset[j]))
+                below = below * nonzero(pole - eight(d[j]))  # 0 is but that of a pole from itself
+            square = square * (above / below)
+        store(zhat, i, root(absolute(square)))
     for i in range(k):
-        zhat[i] = np.sqrt(abs(zhat[i])) * (1.0 if z[i] > 0.0 else -1.0)
-    zhat[k] = 0.0
+        zhat[i] = zhat[i] if z[i] > 0.0 else -zhat[i]
+    for i in range(k, k + 4):
+        zhat[i] = 0.0
     for first in range(0, k, WIDTH):
         _columns(d, zhat, k, near[first:], offset[first:], min(WIDTH, k - first), V[first // WIDTH])
 
 
 @kernel
 def _columns(d: Array, zhat: Array, k: int, near: Array, offset: Array, lanes: int, V: Array) -> None:
-    """Up to WIDTH columns zhat / (d - w), normalised; the row after the last of V is for their lengths."""
-    lanes = _whole(lanes)
-    norm = V[V.shape[0] - 1]
-    for m in range(lanes):
-        norm[m] = 0.0
-    for i in range(0, k, 2):
-        pole, weight, v, pole2, weight2, v2 = d[i], zhat[i], V[i], d[i + 1], zhat[i + 1], V[i + 1]
-        for m in range(lanes):
-            gap, gap2 = (pole - near[m]) - offset[m], (pole2 - near[m]) - offset[m]
-            both = 1.0 / (gap * gap2)
-            t, t2 = weight * (gap2 * both), weight2 * (gap * both)
-            v[m] = t
-            v2[m] = t2
-            norm[m] += t * t + t2 * t2
-    for m in range(lanes):
-        norm[m] = 1.0 / np.sqrt(norm[m])
-    for i in range(k):
-        v = V[i]
-        for m in range(lanes):
-            v[m] *= norm[m]
+    """Up to WIDTH columns zhat / (d - w), normalised."""
+    for m in range(0, lanes, 8):
+        at, x, norm = load(near, m), load(offset, m), eight(0.0)
+        for i in range(0, k, 4):
+            r = _inverses(d, i, at, x)
+            norm = _entry(V, i, m, zhat[i], r[0], norm)
+            norm = _entry(V, i + 1, m, zhat[i + 1], r[1], norm)
+            norm = _entry(V, i + 2, m, zhat[i + 2], r[2], norm)
+            norm = _entry(V, i + 3, m, zhat[i + 3], r[3], norm)
+        scale = eight(1.0) / root(norm)
+        for i in range(k):
+            store(V, (i, m), load(V, (i, m)) * scale)
+
+
+@kernel
+def _entry(V: Array, i: int, m: int, weight: float, r: Eight, norm: Eight) -> Eight:
+    t = eight(weight) * r
+    store(V, (i, m), t)
+    return plus(norm, t, t)
