@@ -160,6 +160,14 @@ def test_bounds_by_hand():
     assert none == pytest.approx((2 * 2 / (math.sqrt(2) - 1) + 3.0) * math.sqrt(2) + 7.0)
     with pytest.raises(ValueError, match="reading must be 'paper' or 'corrected'"):
         theorem_1(learner, 0.0, 1, 1, reading="mine")
+    for wrong in (0.0, -1.0, math.nan, math.inf):
+        for reading in ("paper", "corrected"):
+            with pytest.raises(ValueError, match="step must be positive and finite"):
+                corollary_1(Metrics(3, 1.0, 1.0), longest=1.0, step=wrong, reading=reading)
+        with pytest.raises(ValueError, match="threshold_step must be positive and finite"):
+            corollary_1(Metrics(3, 1.0, 1.0), longest=1.0, step=1.0, threshold_step=wrong)
+        with pytest.raises(ValueError, match="step must be positive and finite"):
+            descent_bound(1.0, 1.0, step=wrong)
 
 
 def test_the_corrected_theorem_adds_up_its_pieces():

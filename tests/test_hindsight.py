@@ -171,6 +171,10 @@ def test_bad_problems_are_refused():
         best_constant(regressions(0), tolerance=0.0)
     with pytest.raises(ValueError, match="X and targets must be of shape"):
         Problem.absolute_errors([[1.0]], [1.0, 2.0], radius=1.0)
+    with pytest.raises(ValueError, match="X and targets must be finite"):
+        Problem.absolute_errors([[1.0]], [np.nan], radius=1.0)
+    with pytest.raises(ValueError, match="u must be finite"):
+        Problem.comparisons([[np.inf]], [1.0], Metrics(1, 1.0, 1.0))
     with pytest.raises(ValueError, match=r"y must be \+1"):
         Problem.comparisons([[1.0]], [0.0], Metrics(1, 1.0, 1.0))
     with pytest.raises(ValueError, match="u and y must be of shape"):

@@ -102,6 +102,9 @@ def test_bad_runs_are_refused():
         Regret.dynamic([math.nan], [1.0])
     with pytest.raises(ValueError, match="length must be from 1 to 2"):
         Regret.dynamic([1.0, 2.0], [1.0, 1.0]).of_length(3)
+    for first, last in ((-1, 1), (1, 0), (0, 2)):
+        with pytest.raises(ValueError, match="intervals must have 0 <= first <= last < 2"):
+            Regret.dynamic([1.0, 2.0], [1.0, 1.0]).on(first, last)
     with pytest.raises(ValueError, match="comparator must be a sequence"):
         variation([])
 

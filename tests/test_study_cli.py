@@ -62,6 +62,22 @@ def test_a_study_leaves_tables_figures_and_a_report(monkeypatch, tmp_path, capsy
     assert "RICE-OCELAD adapts to every kind of change" in page
 
 
+def test_bad_options_leave_no_folder_behind(monkeypatch, tmp_path, capsys):
+    for wrong in (["--shares", "nan,.5,.5"], ["--methods", "ocelad@1e200"], ["--methods", "all,ocelad"]):
+        assert run(monkeypatch, "synthetic", *wrong, *TINY, "--out", tmp_path / "new") == 1
+        assert len(capsys.readouterr().err) < 200
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_report_of_one_trial_has_no_standard_errors(monkeypatch, tmp_path):
+    one = ["--trials", 1, "--methods", "euclid", *TINY]
+    assert run(monkeypatch, "synthetic", *one, "--out", tmp_path) == 0
+    assert run(monkeypatch, "report", tmp_path) == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "One trial" in page
+    assert "nan" not in re.sub(r"base64,[^\"]*", "", page)
+
+
 def test_another_study_in_the_same_folder_is_an_error(monkeypatch, tmp_path, capsys):
     assert run(monkeypatch, "synthetic", "--trials", 1, *TINY, *FEW, "--out", tmp_path) == 0
     assert run(monkeypatch, "synthetic", "--trials", 1, *TINY, *FEW, "--noise", 1, "--out", tmp_path) == 1

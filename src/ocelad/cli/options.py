@@ -131,7 +131,6 @@ def engine(options: dict[str, Any]) -> Any:
 
 
 def folder(options: dict[str, Any]) -> Path:
-    """The folder that the options ask for, made if need be; it is taken out."""
+    """The folder that the options ask for; it is taken out. A `Store` makes it, when all else is in order."""
     out: Path = options.pop("out")
-    out.mkdir(parents=True, exist_ok=True)
     return out

@@ -54,6 +54,7 @@ def descent_bound(diameter: float, steepness: float, step: float) -> LearnerBoun
     >>> descent_bound(diameter=1.0, steepness=1.0, step=1.0)
     LearnerBound(static=1.0, moving=1.0)
     """
+    _positive(step=step)
     return LearnerBound(diameter**2 / (2 * step) + step * steepness**2 / 2, diameter / step)
 
 
@@ -82,6 +83,7 @@ def corollary_1(
     >>> corollary_1(domain, longest=1.0, step=1.0, reading="paper").static
     20.5
     """
+    _positive(step=step, threshold_step=threshold_step)
     n, c, strength = domain.n, domain.largest, domain.strength
     if _read(reading) == "paper":
         G = longest**2 + strength
@@ -147,6 +149,12 @@ def theorem_2(
         log = np.log(1 + np.asarray(last, dtype=np.float64))
         return 2 * K * learner.C * (1 + np.asarray(gamma, dtype=np.float64)) * root + 40 * log * root
     return theorem_1(learner, gamma, length, last, spread) + np.asarray(penalty, dtype=np.float64)
+
+
+def _positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not 0 < number < math.inf:
+            raise ValueError(f"{name} must be positive and finite, got {number!r}")
 
 
 def _read(reading: Reading) -> Reading:

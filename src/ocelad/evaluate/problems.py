@@ -38,6 +38,8 @@ class Problem:
         rows, b = np.asarray(X, dtype=np.float64), np.asarray(targets, dtype=np.float64)
         if rows.ndim != 2 or b.shape != rows.shape[:1] or not len(b):
             raise ValueError(f"X and targets must be of shape (T, d) and (T,), got {rows.shape} and {b.shape}")
+        if not (np.isfinite(rows).all() and np.isfinite(b).all()):
+            raise ValueError("X and targets must be finite")
         return cls(rows, b, -1.0, 1.0, Ball(radius))
 
     @classmethod
@@ -46,6 +48,8 @@ class Problem:
         u, y = np.asarray(u, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if u.ndim != 2 or u.shape[1] != domain.n or y.shape != u.shape[:1] or not len(y):
             raise ValueError(f"u and y must be of shape (T, {domain.n}) and (T,), got {u.shape} and {y.shape}")
+        if not np.isfinite(u).all():
+            raise ValueError("u must be finite")
         if not np.isin(y, (-1, 1)).all():
             raise ValueError("y must be +1 (similar) or -1 (different)")
         squares = (u[:, :, None] * u[:, None, :]).reshape(len(u), -1)

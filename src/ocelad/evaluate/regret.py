@@ -110,7 +110,10 @@ class Regret:
 
     def on(self, first: Any, last: Any) -> Array:
         """On [first, last], elementwise for arrays of them."""
-        return (self.totals[:, np.asarray(last) + 1] - self.totals[:, np.asarray(first)]).max(axis=0)
+        first, last = np.asarray(first), np.asarray(last)
+        if not ((first >= 0) & (first <= last) & (last < len(self))).all():
+            raise ValueError(f"intervals must have 0 <= first <= last < {len(self)}")
+        return (self.totals[:, last + 1] - self.totals[:, first]).max(axis=0)
 
     def every(self) -> Array:
         """On all T(T+1)/2 intervals at once: R[q, s], nan where s < q. It takes 8 T^2 bytes."""

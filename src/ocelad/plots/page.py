@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from ..studies import Line, Results, Verdict, summarise, verdicts
-from ..studies.tables import GOOD, RECOVERED
+from ..studies.tables import GOOD, RECOVERED, spelled
 from . import html
 from .experiment import clusterings, experiment
 
@@ -25,7 +25,9 @@ def page(results: Results, made_with: Mapping[str, str], rates: Mapping[str, flo
     if rates:
         options["rates by cross-validation"] = ", ".join(f"{name}: {step:g}" for name, step in rates.items())
     parts = [
-        f"<p>{len(trials)} trials; means over trials with their standard errors.</p>",
+        f"<p>{len(trials)} trials; means over trials with their standard errors.</p>"
+        if len(trials) > 1
+        else "<p>One trial, which says nothing about others.</p>",
         html.figure(experiment(results), "Rate of change, 5-NN error and P(NMI > 0.8) over time for every method"),
         "<h2>Which claims of the paper hold</h2>",
         "<p>Each claim is judged for each reading of the algorithm that took part: <em>paper's setting</em> has "
@@ -74,8 +76,8 @@ def _summary(lines: list[Line]) -> str:
         (
             line.method,
             line.segment,
-            f"{line.knn_error:.4f} ± {line.knn_error_se:.4f}",
-            f"{line.p_nmi:.3f} ± {line.p_nmi_se:.3f}",
+            spelled(line.knn_error, line.knn_error_se, ".4f"),
+            spelled(line.p_nmi, line.p_nmi_se, ".3f"),
             recovery(line),
         )
         for line in lines

@@ -14,7 +14,7 @@ from scipy import stats
 
 from ..learner import Array
 from .methods import READINGS, plain
-from .tables import Results, mean, recovery
+from .tables import Results, mean, recovery, spelled
 
 ADAPTED, FAILED, ZERO = 0.9, 0.2, 0.01  # P(NMI > 0.8) from which on, and up to which, one may speak of it
 
@@ -80,7 +80,7 @@ def _adapts(results: Results) -> Iterator[Verdict]:
         chances = [results.good[:, k, where].mean(axis=1) for where in late if where]
         found = [_above(chance, ADAPTED) for chance in chances]
         adapted = False if False in found else None if None in found else True
-        words = ", ".join(f"{p:.2f} ± {error:.2f}" for p, error in map(mean, chances))
+        words = ", ".join(f"{spelled(p, error, '.2f')}" for p, error in map(mean, chances))
         yield Verdict(
             "Others do not adapt to every kind of change"
             if k in _others(results)
@@ -102,7 +102,7 @@ def _is_best(results: Results) -> Iterator[Verdict]:
             "RICE-OCELAD has a lower error than every other method",
             names[k],
             _above(lead),
-            f"its mean error is {side} by {abs(by):.4f} ± {error:.4f} than that of {names[rival]} "
+            f"its mean error is {side} by {spelled(abs(by), error, '.4f')} than that of {names[rival]} "
             "over the whole stream",
         )
 
@@ -122,7 +122,7 @@ def _recovers_faster(results: Results) -> Iterator[Verdict]:
                     f"High-rate COMID recovers more slowly from the change before segment {jump}",
                     names[k],
                     _above(lead),
-                    f"it takes {abs(by):.0f} ± {error:.0f} steps {side} than {names[rival]}",
+                    f"it takes {spelled(abs(by), error, '.0f')} steps {side} than {names[rival]}",
                 )
 
 
@@ -135,7 +135,7 @@ def _fails(results: Results) -> Iterator[Verdict]:
             "SAOL fails completely: P(NMI > 0.8) is zero throughout",
             results.study.methods[k],
             _not(_above(chance, ZERO)),
-            f"P(NMI > 0.8) = {p:.3f} ± {error:.3f} over the whole stream",
+            f"P(NMI > 0.8) = {spelled(p, error, '.3f')} over the whole stream",
         )
     for words, claim in (
         (("online ITML",), "Online ITML fails, being biased against low rank"),
@@ -151,7 +151,8 @@ def _fails(results: Results) -> Iterator[Verdict]:
                 claim,
                 results.study.methods[k],
                 _not(_above(chance, FAILED)),
-                f"P(NMI > 0.8) = {p:.3f} ± {error:.3f} in segments after a change; failing is at most {FAILED}",
+                f"P(NMI > 0.8) = {spelled(p, error, '.3f')} in segments after a change; "
+                f"failing is at most {FAILED}",
             )
 
 
@@ -166,5 +167,6 @@ def _drops(results: Results) -> Iterator[Verdict]:
                 f"A change causes a sudden loss of performance, before segment {jump}",
                 results.study.methods[k],
                 _above(loss[:, k]),
-                f"the error changes by {by:+.3f} ± {error:.3f} from the two evaluations before to the two after",
+                f"the error changes by {spelled(by, error, '+.3f')} "
+                "from the two evaluations before to the two after",
             )

@@ -5,7 +5,6 @@ Names are spelled out in tables; on the command line ``slug`` spells them, and `
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -43,6 +42,9 @@ METHODS: Mapping[str, Callable[..., Tracker]] = {
     "paper, weights kept": lambda step=8.0: _paper(step, weights=OceladWeights(reset=False)),
     "paper, base 8": lambda step=8.0: _paper(step, base=8),
 }
+
+FASTEST = 1e6
+"""Rates beyond this say nothing, and the largest would overflow in the middle of a study."""
 
 DEFAULT = (
     *("ocelad", "paper's setting", "COMID, high rate", "COMID, low rate"),
@@ -107,8 +109,8 @@ def make(name: str, seed: int = 0) -> Tracker:
         tracker = METHODS[plain](step=rate)
     except (TypeError, ValueError):
         raise ValueError(f"{plain} takes no rate such as {step!r}") from None
-    if not 0 < rate < math.inf:
-        raise ValueError(f"the rate of {plain} must be positive and finite, got {step}")
+    if not 0 < rate <= FASTEST:
+        raise ValueError(f"the rate of {plain} must be positive and at most {FASTEST:g}, got {step}")
     return _drawing(tracker, seed)
 
 

@@ -50,8 +50,11 @@ class Study:
     sample: int = 300
 
     def __post_init__(self) -> None:
-        if not self.methods or len(set(self.methods)) < len(self.methods):
-            raise ValueError(f"methods must be different names, at least one, got {self.methods!r}")
+        if not self.methods:
+            raise ValueError("methods must be different names, at least one, got none")
+        for name in self.methods:
+            if self.methods.count(name) > 1:
+                raise ValueError(f"methods must be different names, got {name!r} more than once")
         for name in self.methods:
             make(name)
         for number, segment in enumerate(self.segments):
@@ -62,7 +65,7 @@ class Study:
                 f"dimension must be at least twice the number of shares, which is 2 or more, got {self.dimension} "
                 f"for {len(self.shares)}"
             )
-        if min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9:
+        if not min(self.shares) > 0 or not abs(sum(self.shares) - 1) <= 1e-9:
             raise ValueError(f"shares must be positive and add up to 1, got {self.shares}")
         if not (0 < self.separation < 1e6 and 0 <= self.noise < 1e6):
             raise ValueError(f"separation must be > 0 and noise >= 0, got {self.separation} and {self.noise}")

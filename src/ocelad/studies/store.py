@@ -30,7 +30,7 @@ class StoreError(RuntimeError):
 
 
 class Store:
-    """The trials of one study in one SQLite file, made if need be. Use it as a context.
+    """The trials of one study in one SQLite file, made with its folder if need be. Use it as a context.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "trials.sqlite", Study()) as store:
@@ -43,6 +43,8 @@ class Store:
         if study is None and not path.exists():
             raise StoreError(f"there is no study at {path}")
         self.path = path
+        if study is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with self._in_words():
             self._connection = sqlite3.connect(path, timeout=60.0, isolation_level=None)
             try:

@@ -105,6 +105,15 @@ def mean(values: Array) -> tuple[float, float]:
     return float(values.mean()), error
 
 
+def spelled(centre: float, error: float, form: str) -> str:
+    """A mean with its standard error, if there is one.
+
+    >>> spelled(0.5, 0.012, ".2f"), spelled(0.5, float("nan"), "+.1f")
+    ('0.50 ± 0.01', '+0.5')
+    """
+    return f"{centre:{form}}" + ("" if np.isnan(error) else f" ± {error:{form.lstrip('+')}}")
+
+
 def recovery(results: Results, method: int, jump: int, threshold: float = RECOVERED) -> Array:
     """For each trial, the steps from the change of that number until the method has recovered; inf if never."""
     study = results.study
