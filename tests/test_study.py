@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -350,6 +351,12 @@ def test_a_method_that_leaves_the_finite_is_named(monkeypatch):
     monkeypatch.setattr("ocelad.studies.methods.METHODS", {"explodes": Explodes})
     with pytest.raises(FloatingPointError, match="explodes is not finite at step 48 of trial 7"):
         run_trial(replace(TINY, methods=("explodes",)), 7)
+
+
+def test_a_dask_worker_that_is_killed_again_and_again_is_a_broken_executor():
+    pytest.importorskip("distributed", reason="distributed is not installed: no Dask cluster")
+    with pytest.raises(BrokenExecutor):
+        list(ENGINES["dask"](1)(os._exit, [(1,)]))
 
 
 def test_the_dask_engine_says_what_it_needs(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor
 from functools import cache
 from threading import Thread
 from time import sleep
@@ -52,7 +53,7 @@ def _end_with(parent: int) -> None:
 def dask(jobs: int, address: str | None = None) -> Engine[Any]:
     """The Dask cluster whose scheduler is at an address, or one of so many processes on this machine."""
     try:
-        from distributed import Client, as_completed
+        from distributed import Client, KilledWorker, as_completed
     except ImportError as error:
         raise ImportError('the dask engine needs distributed: pip install "ocelad[dask]"') from error
 
@@ -62,8 +63,12 @@ def dask(jobs: int, address: str | None = None) -> Engine[Any]:
             futures = [client.submit(function, *call, pure=False) for call in calls]
             try:
                 for future in as_completed(futures):
-                    yield future.result()
+                    try:
+                        outcome = future.result()
+                    except KilledWorker as error:
+                        raise BrokenExecutor(str(error)) from error
                     future.release()
+                    yield outcome
             finally:
                 client.cancel(futures)
 
