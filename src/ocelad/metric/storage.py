@@ -87,6 +87,11 @@ class Storage:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
+        kept = (self.arrays[codes.AT_VEC], self.arrays[codes.AT_INDEX], self.arrays[codes.AT_LANE])
+        if tuple(map(len, kept)) != (codes.VECTORS, codes.INDICES, codes.LANES):  # kernels would go beyond them
+            raise ValueError(
+                "this tracker was pickled by another version of ocelad; files of ocelad.save last longer"
+            )
         # A copy has arrays of its own, and joblib makes two of an array that has two names.
         self.E, self.F, self.S, self.scalars, self.meta, self.losses_now = self.arrays[: codes.AT_STATE]
         self.state, self.options, self.features, self.U, self.L, self.A = self.arrays[

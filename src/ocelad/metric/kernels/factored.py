@@ -201,7 +201,7 @@ def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, a: float, index: Inte
         if k > 0:
             p = index[k - 1]
             square = z[p] * z[p] + z[i] * z[i]
-            if abs((s[i] - s[p]) * z[p] * z[i]) <= tiny * square:  # turn the two so that only one is moved
+            if abs((s[i] - s[p]) * (z[p] * z[i] / square)) <= tiny:  # turn the two so that only one is moved
                 length = np.sqrt(square)
                 c, t = z[i] / length, -z[p] / length
                 z[i], z[p] = length, 0.0
