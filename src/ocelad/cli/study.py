@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
@@ -159,8 +160,13 @@ def _lines(results: Results) -> str:
     wide = max(len(line.method) for line in lines)
     rows = [f"{'':{wide}}  5-NN error      +-  P(NMI>.8)     +-"]
     rows += [
-        f"{line.method:{wide}}  {line.knn_error:10.4f}  {line.knn_error_se:.4f}"
-        f"  {line.p_nmi:9.3f}  {line.p_nmi_se:.3f}"
+        f"{line.method:{wide}}  {line.knn_error:10.4f}  {_error(line.knn_error_se, 4)}"
+        f"  {line.p_nmi:9.3f}  {_error(line.p_nmi_se, 3)}".rstrip()
         for line in lines
     ]
     return "\n".join(rows)
+
+
+def _error(value: float, digits: int) -> str:
+    """Of one trial there is none."""
+    return f"{value:.{digits}f}" if not math.isnan(value) else " " * (digits + 2)

@@ -80,7 +80,7 @@ def _adapts(results: Results) -> Iterator[Verdict]:
         chances = [results.good[:, k, where].mean(axis=1) for where in late if where]
         found = [_above(chance, ADAPTED) for chance in chances]
         adapted = False if False in found else None if None in found else True
-        words = ", ".join(f"{spelled(p, error, '.2f')}" for p, error in map(mean, chances))
+        words = ", ".join(spelled(*mean(chance), ".2f") for chance in chances)
         yield Verdict(
             "Others do not adapt to every kind of change"
             if k in _others(results)
