@@ -83,14 +83,13 @@ def test_columns_are_turned_and_nothing_else(count, k, more, ordered):
     rows = rng.permutation(14).astype(np.int64)
     source = np.concatenate([rng.permutation(12)[:k], rng.permutation(8)[:more], np.zeros(8)]).astype(np.int64)
     target = np.arange(kept) if ordered else rng.permutation(12)[:kept]
-    wanted, others = Q.copy(), rng.permutation(14).astype(np.int64)
-    taken = np.hstack([Q[rows[:count]][:, source[:k]], U[others[:count]][:, source[k : k + more]]])
+    wanted = Q.copy()
+    taken = np.hstack([Q[:, source[:k]], U[:, source[k : k + more]]])[rows[:count]]
     wanted[np.ix_(rows[:count], target)] = taken @ V[0, : k + more, :kept]
     rotate(
         Q,
-        rows,
         U,
-        others,
+        rows,
         count,
         source,
         k,

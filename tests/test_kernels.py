@@ -111,7 +111,7 @@ def dictionary(Q, r, rng):
     own.F[1, :r, :r] = np.roll(F, -recent, axis=0)
     own.meta[codes.RANK : codes.TOUCHED + 1, 1] = r, r - recent, 0, n
     own.meta[codes.CLOCK, [codes.RECENT, codes.SEEN]] = recent + 1, n
-    own.features[[1, -1], codes.LIST], own.features[[1, -1], codes.ROW] = np.arange(n), np.arange(1, n + 1)
+    own.features[[1, -1], codes.LIST, :n], own.features[[1, -1], codes.MARK, :n] = np.arange(n), 1
     return own
 
 
@@ -155,7 +155,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
         z[:r], vec[codes.DIFFERENCE, :n] = own.columns(1).T @ u, u
         remember(square, index[codes.EVERY], n, stack, own.arrays[codes.AT_VEC :])
         if r < n:
-            r = widen(1, square, z, stack, own.arrays[codes.AT_VEC :])
+            r = widen(1, n, square, z, stack, own.arrays[codes.AT_VEC :])
         turned, tall = own.F[1], height(1, own.meta)
     if r > before:
         s[before] = sigma

@@ -85,10 +85,10 @@ def _stacked(own: StackedRice) -> Arrays:
     if own.deferred:
         recent, seen = own.meta[codes.CLOCK, [codes.RECENT, codes.SEEN]]
         shared = own.features[-1, codes.LIST, :seen]
-        learned |= {"recent": own.U[:seen, :recent].T.copy(), "recent_features": shared}
+        learned |= {"recent": own.U[shared, :recent].T.copy(), "recent_features": shared}
         used = list(zip(slots, ranks, counts, since, touched, strict=True))
         features = [own.features[slot, codes.LIST, :t] for slot, *_, t in used]
-        parts = [own.E[slot, :t, :k].T.reshape(-1) for slot, _, k, _, t in used]
+        parts = [own.E[slot, e, :k].T.reshape(-1) for e, (slot, _, k, *_) in zip(features, used, strict=True)]
         factors = [own.F[slot, : k + recent - first, :r].reshape(-1) for slot, r, k, first, _ in used]
         learned |= {"counts": counts, "since": since, "touched": touched, "features": np.concatenate(features)}
         learned |= {"dictionary": np.concatenate(parts), "factors": np.concatenate(factors)}
@@ -250,8 +250,8 @@ def _refill(own: StackedRice, t: int, learned: Arrays) -> None:
     levels = len(ranks)
     columns = counts if own.deferred else ranks
     own._reserve(levels, max(int(ranks.max()), int(columns.max()) - 1))  # a learner may have shrunk since
-    own.features[1:] = 0
-    places = slice(1, levels + 1)  # level j goes to slot j + 1; slot 0 is the origin's
+    own.E[1:], own.F[1:], own.features[1:] = 0.0, 0.0, 0  # level j goes to slot j + 1; slot 0 is the origin's
+    places = slice(1, levels + 1)
     own.meta[codes.CLOCK, [codes.TIME, codes.LEVELS]] = t, levels
     own.meta[codes.RANK, places], own.meta[codes.COUNT, places] = ranks, counts
     own.meta[codes.SINCE, places], own.meta[codes.TOUCHED, places] = (
@@ -271,17 +271,12 @@ def _refill(own: StackedRice, t: int, learned: Arrays) -> None:
             own.E[slot, : own.n, : len(E)] = E.T
         return
     for slot, (features, E, F) in enumerate(_factors(learned), start=1):
-        _enter(own.features[slot], features)
-        own.E[slot, : len(features), : len(E)], own.F[slot, : len(F), : F.shape[1]] = E.T, F
+        own.features[slot, codes.LIST, : len(features)], own.features[slot, codes.MARK, features] = features, 1
+        own.E[slot, features, : len(E)], own.F[slot, : len(F), : F.shape[1]] = E.T, F
     recent, shared = learned["recent"], learned["recent_features"]
     own.meta[codes.CLOCK, [codes.RECENT, codes.SEEN]] = len(recent), len(shared)
-    _enter(own.features[-1], shared)
-    own.U[: len(shared), : len(recent)] = recent.T
-
-
-def _enter(entries: Array, features: Array) -> None:
-    """These have the first rows."""
-    entries[codes.LIST, : len(features)], entries[codes.ROW, features] = features, np.arange(1, len(features) + 1)
+    own.features[-1, codes.LIST, : len(shared)], own.features[-1, codes.MARK, shared] = shared, 1
+    own.U[shared, : len(recent)] = recent.T
 
 
 def same_recipe(one: Recipe, other: Recipe) -> bool:

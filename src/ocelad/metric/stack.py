@@ -72,8 +72,7 @@ class StackedRice(Storage):
         self.E[0, : self.n, :rank], self.S[0, :rank] = V, s
         if self.deferred and rank:
             self.F[0, :rank, :rank] = np.eye(rank)
-            every = np.arange(self.n)
-            self.features[0, codes.LIST], self.features[0, codes.ROW] = every, every + 1
+            self.features[0, codes.LIST, : self.n], self.features[0, codes.MARK, : self.n] = np.arange(self.n), 1
             self.meta[codes.TOUCHED, 0] = self.n
         self.scalars[0, codes.SIGMA], self.scalars[0, codes.MU] = sigma, recipe.mu
         self.meta[codes.RANK, 0] = self.meta[codes.COUNT, 0] = rank
@@ -89,10 +88,8 @@ class StackedRice(Storage):
         if t == 0:  # without the compiler: a tracker that has learned nothing is made at once
             levels = max(1, len(self.kind.spans))
             new = slice(1, levels + 1)
-            for array in (self.F, self.S, self.scalars, self.features):
+            for array in (self.E, self.F, self.S, self.scalars, self.features):
                 array[new] = array[0]
-            tall = self.meta[codes.TOUCHED, 0] if self.deferred else self.n
-            self.E[new, :tall] = self.E[0, :tall]
             self.meta[codes.RANK :, new] = self.meta[codes.RANK :, :1]
             self.meta[codes.CLOCK, codes.LEVELS] = levels
             first, last = 0, levels
@@ -156,12 +153,12 @@ class StackedRice(Storage):
         if not self.deferred:
             return self.E[slot, : self.n, : self.meta[codes.RANK, slot]]
         rank, count, since = self.meta[[codes.RANK, codes.COUNT, codes.SINCE], slot]
-        recent, seen = self.meta[codes.CLOCK, [codes.RECENT, codes.SEEN]]
-        touched, Q = self.meta[codes.TOUCHED, slot], np.zeros((self.n, rank))
-        F = self.F[slot, : count + recent - since, :rank]
-        Q[self.features[slot, codes.LIST, :touched]] = self.E[slot, :touched, :count] @ F[:count]
-        Q[self.features[-1, codes.LIST, :seen]] += self.U[:seen, since:recent] @ F[count:]
-        return Q
+        own, shared = (
+            self.E[slot, : self.n, :count],
+            self.U[: self.n, since : self.meta[codes.CLOCK, codes.RECENT]],
+        )
+        F = self.F[slot, : count + shared.shape[1], :rank]
+        return own @ F[:count] + shared @ F[count:]
 
     # All of Algorithm 1 in one call
 

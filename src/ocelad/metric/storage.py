@@ -112,13 +112,11 @@ class Storage:
             more_room = whole(4, min(self.n, rank + 1 if dense else max(rank + 1, min(2 * room, self.most + 1))))
         self._allocate(more_slots, more_room)
         for slot in range(slots):  # only what is in use: sparse comparisons leave most of a dictionary empty
-            own = slice(meta[codes.TOUCHED, slot] if self.deferred else None)
+            own = features[slot, codes.LIST, : meta[codes.TOUCHED, slot]] if self.deferred else slice(None)
             self.E[slot, own, :room] = E[slot, own]
         self.F[:slots, : F.shape[1], :room] = F
         self.S[:slots, :room], self.scalars[:slots], self.losses_now[:slots] = S, scalars, losses
-        self.state[:slots], self.L[:slots, :, :room], self.A[:slots] = state, L, A
-        seen = meta[codes.CLOCK, codes.SEEN]
-        self.U[:seen] = U[:seen]
+        self.state[:slots], self.U[:], self.L[:slots, :, :room], self.A[:slots] = state, U, L, A
         self.features[:slots], self.features[-1] = features[:-1], features[-1]
         self.meta[codes.CLOCK, :slots], self.meta[codes.ORDER, : slots - 1] = (
             meta[codes.CLOCK],

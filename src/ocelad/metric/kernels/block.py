@@ -25,13 +25,11 @@ from .codes import (
     LEVELS,
     LOSS,
     MAX_RANK,
-    MINE,
     MU,
     NONZERO,
     OCELAD_MEAN,
     OCELAD_MIXTURE,
     ORDER,
-    PART,
     RANK,
     RECENT,
     RECENTLY,
@@ -40,17 +38,15 @@ from .codes import (
     RULE,
     SECOND,
     SEED,
-    SEEN,
     SIGMA,
     SINCE,
     STEP,
     STRENGTH,
     THRESHOLD_STEP,
     TIME,
-    TOUCHED,
     N,
 )
-from .dictionary import forget, height, prepare, select, widen
+from .dictionary import forget, height, prepare, widen
 from .factored import distance, extend, project, rank_one, shrink, truncate
 from .jit import Mode, kernel
 from .layout import Scratch, Stack, arrays
@@ -73,22 +69,19 @@ def judge(
     other: Mode,
 ) -> None:
     """Every level's loss; its projection of u, slope and squared distance stay in Z for the step."""
-    E, F, S, scalars, meta, losses, _, options, features, U, L, A = stack
+    E, F, S, scalars, meta, losses, _, options, _, U, L, A = stack
     vec, Z, G, _, _, _, index, _ = scratch
-    u, part, recently, every, own = vec[DIFFERENCE], vec[PART], vec[RECENTLY], index[EVERY], index[MINE]
-    room = S.shape[1]
+    u, every, room, recently = vec[DIFFERENCE], index[EVERY], S.shape[1], vec[RECENTLY]
     if deferred is not None:
         if meta[CLOCK, RECENT] == RING:
             forget(stack, scratch)
-        present = select(features[features.shape[0] - 1], meta[CLOCK, SEEN], u, rows, count, part, own)
-        project(U, meta[CLOCK, RECENT], part, own, present, recently)
+        project(U, meta[CLOCK, RECENT], u, rows, count, recently)
     for j in range(meta[CLOCK, LEVELS]):
         slot, z = meta[ORDER, j], Z[j]
         r = meta[RANK, slot]
         if deferred is not None:
             k, since = meta[COUNT, slot], meta[SINCE, slot]
-            present = select(features[slot], meta[TOUCHED, slot], u, rows, count, part, own)
-            project(E[slot], k, part, own, present, G)
+            project(E[slot], k, u, rows, count, G)
             for i in range(meta[CLOCK, RECENT] - since):
                 G[k + i] = recently[since + i]
             project(F[slot], r, G, every, height(slot, meta), z)
@@ -144,7 +137,7 @@ def learn(
             before = r
             if r < n:
                 if deferred is not None:
-                    r = widen(slot, square, z, stack, scratch)
+                    r = widen(slot, n, square, z, stack, scratch)
                     tall = height(slot, meta)
                 else:
                     r = extend(Q, n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])

@@ -25,19 +25,20 @@ CLOCK, ORDER, RANK, COUNT, SINCE, TOUCHED, META = range(7)
 # the first entries of ``meta[CLOCK]``: steps taken, levels, recent comparisons kept, and their features; the seed
 TIME, LEVELS, RECENT, SEEN, SEED = range(5)
 
-# rows of ``features``: those that are in a dictionary, in the order of its rows; the row of each, plus one
-LIST, ROW = range(2)
+# rows of ``features``: those that are in a dictionary, one after the other; whether each is
+LIST, MARK = range(2)
 
 # columns of ``scalars``: what an identity start has left; the threshold; what was cut off to stay within max_rank;
 # the work that compressing the dictionary would have saved
 SIGMA, MU, DISCARDED, DEBT, SCALARS = range(5)
 
 # rows of ``vec``, scratch for floats
-DIFFERENCE, PART, RECENTLY, RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, NEAREST, OFFSET, ZHAT = range(11)
-CHANCE, VECTORS = range(11, 13)
+DIFFERENCE, RECENTLY, RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, NEAREST, OFFSET, ZHAT, CHANCE, VECTORS = range(
+    12
+)
 
 # rows of ``index``, scratch for integers
-EVERY, NONZERO, SOURCE, TARGET, SOME, LANE, MINE, SHARED, INDICES = range(9)
+EVERY, NONZERO, SOURCE, TARGET, SOME, LANE, INDICES = range(7)
 
 # entries of ``where``: the addresses of the arrays, then their sizes
 AT_E, AT_F, AT_S, AT_SCALARS, AT_META, AT_LOSSES, AT_STATE, AT_OPTIONS, AT_FEATURES, AT_U, AT_L, AT_A = range(12)

@@ -6,8 +6,8 @@
 All learners share U, so that what it has to say on a comparison is found once for all. F holds what makes a
 comparison orthogonal to the rest; where that would lose precision, E receives the orthogonal part itself. When
 carrying surplus columns has cost as much as E <- (E, U) F, F <- I would, that is done; and for all when U is full.
-E and U have rows but for features that have been met, in the order in which they were, so that all is together
-however many others there are; of those that were met long ago, less and less is left, until they are forgotten.
+Rows of features that no comparison in E or U has had are zero, and nothing takes longer for there being others; of
+those that were met long ago, less and less is left, until they are forgotten.
 """
 
 from __future__ import annotations
@@ -24,17 +24,13 @@ from .codes import (
     EVERY,
     LEVELS,
     LIST,
-    MINE,
+    MARK,
     ORDER,
-    PART,
     RANK,
     RECENT,
     RESIDUAL,
-    RING,
-    ROW,
     SECOND,
     SEEN,
-    SHARED,
     SINCE,
     SOME,
     SOURCE,
@@ -62,41 +58,24 @@ def _combine(F: Array, m: int, r: int, z: Array, c: Array) -> None:
 
 
 @kernel
-def touch(features: Integers, touched: int, met: Integers, count: int, E: Array, width: int) -> int:
-    """Give features that have none a row, zero in the columns in use; returns how many rows there are."""
+def touch(features: Integers, touched: int, rows: Integers, count: int) -> int:
+    """Enter features into a list of those that have been met; returns how many there are."""
     for k in range(count):
-        if features[ROW, met[k]] == 0:
-            features[LIST, touched] = met[k]
-            for i in range(width):
-                E[touched, i] = 0.0
+        if features[MARK, rows[k]] == 0:
+            features[MARK, rows[k]] = 1
+            features[LIST, touched] = rows[k]
             touched += 1
-            features[ROW, met[k]] = touched
     return touched
 
 
 @kernel
-def leave(features: Integers, touched: int) -> None:
-    """No feature has a row any longer."""
+def clear(E: Array, width: int, features: Integers, touched: int) -> None:
+    """Empty the columns in use, which have only these features."""
     for k in range(touched):
-        features[ROW, features[LIST, k]] = 0
-
-
-@kernel
-def select(
-    features: Integers, touched: int, u: Array, nonzero: Integers, count: int, part: Array, rows: Integers
-) -> int:
-    """Of u, what is of features that have a row: part, at those rows; returns how many there are."""
-    if count >= touched:
-        for k in range(touched):
-            part[k], rows[k] = u[features[LIST, k]], k
-        return touched
-    present = 0
-    for k in range(count):
-        row = features[ROW, nonzero[k]] - 1
-        if row >= 0:
-            part[row], rows[present] = u[nonzero[k]], row
-            present += 1
-    return present
+        e = features[LIST, k]
+        features[MARK, e] = 0
+        for i in range(width):
+            E[e, i] = 0.0
 
 
 @kernel
@@ -105,17 +84,15 @@ def _purge(E: Array, r: int, features: Integers, touched: int) -> int:
     kept = 0
     for k in range(touched):
         e, i = features[LIST, k], 0
-        while i < r and abs(E[k, i]) <= TRACE:
+        while i < r and abs(E[e, i]) <= TRACE:
             i += 1
-        if i == r:
-            features[ROW, e] = 0
-            continue
-        if kept < k:
+        if i < r:
             features[LIST, kept] = e
+            kept += 1
+        else:
+            features[MARK, e] = 0
             for j in range(r):
-                E[kept, j] = E[k, j]
-        kept += 1
-        features[ROW, e] = kept
+                E[e, j] = 0.0
     return kept
 
 
@@ -123,7 +100,7 @@ def _purge(E: Array, r: int, features: Integers, touched: int) -> int:
 def discard(slot: int, stack: Stack) -> None:
     """Empty a learner's dictionary."""
     meta = stack[4]
-    leave(stack[8][slot], meta[TOUCHED, slot])
+    clear(stack[0][slot], meta[COUNT, slot], stack[8][slot], meta[TOUCHED, slot])
     meta[COUNT, slot] = meta[TOUCHED, slot] = 0
     meta[SINCE, slot] = meta[CLOCK, RECENT]
 
@@ -135,18 +112,17 @@ def height(slot: int, meta: Integers) -> int:
 
 
 @kernel
-def _match(features: Integers, touched: int, seen: Integers, mine: Integers, shared: Integers) -> int:
-    """All rows of E, first those whose features U has too, with their rows there; returns how many these are."""
-    both, last = 0, touched
-    for k in range(touched):
-        row = seen[ROW, features[LIST, k]] - 1
-        if row >= 0:
-            mine[both], shared[both] = k, row
-            both += 1
+def _part(features: Integers, touched: int, marks: Integers) -> int:
+    """Bring those features of a list that are marked to its end; returns how many are not."""
+    first, last = 0, touched
+    while first < last:
+        e = features[LIST, first]
+        if marks[e] == 0:
+            first += 1
         else:
             last -= 1
-            mine[last] = k
-    return both
+            features[LIST, first], features[LIST, last] = features[LIST, last], e
+    return first
 
 
 @kernel
@@ -157,20 +133,21 @@ def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
     V, out, index = scratch[4], scratch[5], scratch[6]
     k, r, since, recent = meta[COUNT, slot], meta[RANK, slot], meta[SINCE, slot], meta[CLOCK, RECENT]
     seen, source, target, some = features[features.shape[0] - 1], index[SOURCE], index[TARGET], index[SOME]
-    mine, shared = index[MINE], index[SHARED]
     for i in range(k + recent - since):
         source[i] = i if i < k else since + i - k
         for j in range(r):
             V[j // WIDTH, i, j % WIDTH] = F[slot, i, j]
     for j in range(r):
         target[j] = j
-    touched, both = meta[TOUCHED, slot], 0
+    touched = old = meta[TOUCHED, slot]
     if recent > since:
-        touched = touch(features[slot], touched, seen[LIST], meta[CLOCK, SEEN], E[slot], k)
-        both = _match(features[slot], touched, seen, mine, shared)
-        rotate(E[slot], mine, U, shared, both, source, k, recent - since, V, target, r, out, some)
-    rest = mine[both:] if recent > since else index[EVERY]
-    rotate(E[slot], rest, U, rest, touched - both, source, k, 0, V, target, r, out, some)
+        touched = touch(features[slot], touched, seen[LIST], meta[CLOCK, SEEN])
+        old = _part(features[slot], touched, seen[MARK])  # here U is zero
+        rotate(E[slot], U, seen[LIST], meta[CLOCK, SEEN], source, k, recent - since, V, target, r, out, some)
+    rotate(E[slot], U, features[slot, LIST], old, source, k, 0, V, target, r, out, some)
+    for m in range(touched):  # columns that are not in use are empty
+        for i in range(r, k):
+            E[slot, features[slot, LIST, m], i] = 0.0
     meta[TOUCHED, slot] = _purge(E[slot], r, features[slot], touched)
     for i in range(r):
         for j in range(r):
@@ -183,10 +160,9 @@ def remember(square: float, rows: Integers, count: int, stack: Stack, scratch: S
     """Keep a comparison: it becomes a column that no learner uses yet."""
     F, meta, features, U = stack[1], stack[4], stack[8], stack[9]
     u, length, recent = scratch[0][DIFFERENCE], np.sqrt(square), meta[CLOCK, RECENT]
-    seen = features[features.shape[0] - 1]
-    meta[CLOCK, SEEN] = touch(seen, meta[CLOCK, SEEN], rows, count, U, RING)
+    meta[CLOCK, SEEN] = touch(features[features.shape[0] - 1], meta[CLOCK, SEEN], rows, count)
     for k in range(count):
-        U[seen[ROW, rows[k]] - 1, recent] = u[rows[k]] / length
+        U[rows[k], recent] = u[rows[k]] / length
     for j in range(meta[CLOCK, LEVELS]):
         slot = meta[ORDER, j]
         row = F[slot, height(slot, meta)]
@@ -216,29 +192,29 @@ def prepare(square: float, rows: Integers, count: int, stack: Stack, scratch: Sc
 def forget(stack: Stack, scratch: Scratch) -> None:
     """Make room for comparisons to come: learners keep of the recent ones what they need."""
     apart()
-    meta, features = stack[4], stack[8]
+    meta, features, U = stack[4], stack[8], stack[9]
     for j in range(meta[CLOCK, LEVELS]):
         slot = meta[ORDER, j]
         if meta[RANK, slot] > 0 and meta[SINCE, slot] < meta[CLOCK, RECENT]:
             compress(slot, stack, scratch)
         elif meta[RANK, slot] == 0:
             discard(slot, stack)
-    leave(features[features.shape[0] - 1], meta[CLOCK, SEEN])
+    clear(U, meta[CLOCK, RECENT], features[features.shape[0] - 1], meta[CLOCK, SEEN])
     for slot in range(meta.shape[1]):
         meta[SINCE, slot] = 0
     meta[CLOCK, RECENT] = meta[CLOCK, SEEN] = 0
 
 
 @kernel
-def widen(slot: int, square: float, z: Array, stack: Stack, scratch: Scratch) -> int:
+def widen(slot: int, n: int, square: float, z: Array, stack: Stack, scratch: Scratch) -> int:
     """Give the part of u that a learner does not span a column of its own; returns the new rank.
 
     The comparison is the latest of those remembered.
     """
     apart()
-    E, F, meta, features = stack[0], stack[1], stack[4], stack[8]
-    vec, every = scratch[0], scratch[6][EVERY]
-    r, m, u, c, part = meta[RANK, slot], height(slot, meta), vec[DIFFERENCE], vec[COORDINATES], vec[PART]
+    E, F, meta = stack[0], stack[1], stack[4]
+    vec, index = scratch[0], scratch[6]
+    r, m, u, c = meta[RANK, slot], height(slot, meta), vec[DIFFERENCE], vec[COORDINATES]
     _combine(F[slot], m, r, z, c)
     rho2 = square - dot(z, z, r)
     if rho2 > 0.1 * square and square + dot(c, c, m) <= SPREAD * SPREAD * rho2:
@@ -252,13 +228,10 @@ def widen(slot: int, square: float, z: Array, stack: Stack, scratch: Scratch) ->
         compress(slot, stack, scratch)
     else:
         discard(slot, stack)
-    seen = features[features.shape[0] - 1]
-    touched = touch(features[slot], meta[TOUCHED, slot], seen[LIST], meta[CLOCK, SEEN], E[slot], r)
-    for k in range(touched):
-        part[k] = u[features[slot, LIST, k]]
-    meta[TOUCHED, slot] = touched
-    wider = extend(E[slot], touched, r, part, square, z, every, vec[RESIDUAL], vec[SECOND])
+    wider = extend(E[slot], n, r, u, square, z, index[EVERY], vec[RESIDUAL], vec[SECOND])
     if wider > r:
+        seen = stack[8][stack[8].shape[0] - 1]
+        meta[TOUCHED, slot] = touch(stack[8][slot], meta[TOUCHED, slot], seen[LIST], meta[CLOCK, SEEN])
         for i in range(wider):
             F[slot, i, r] = F[slot, r, i] = 0.0
         F[slot, r, r] = 1.0

@@ -133,17 +133,17 @@ def extend(
 
 
 @sums
-def _gram(Q: Array, n: int, r: int, V: Array) -> float:
+def _gram(Q: Array, rows: Integers, count: int, r: int, V: Array) -> float:
     """Q'Q into V, and how far it is from the identity."""
     for c in range((r + WIDTH - 1) // WIDTH):
         lanes = min(WIDTH, r - c * WIDTH)
         for i in range(r):
             for j in range(lanes):
                 V[c, i, j] = 0.0
-        for e in range(n):
-            q = Q[e, c * WIDTH :]
+        for m in range(count):
+            q = Q[rows[m], c * WIDTH :]
             for i in range(r):
-                t = Q[e, i]
+                t = Q[rows[m], i]
                 for j in range(lanes):
                     V[c, i, j] += t * q[j]
     off = 0.0
@@ -154,17 +154,17 @@ def _gram(Q: Array, n: int, r: int, V: Array) -> float:
 
 
 @kernel
-def tidy(Q: Array, n: int, r: int, V: Array, out: Array, index: Integers) -> float:
+def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, out: Array, index: Integers) -> float:
     """Watch over the columns: if rounding has made them less than orthonormal, Q <- Q (3 I - Q'Q) / 2 mends it."""
     apart()
-    off = _gram(Q, n, r, V)
+    off = _gram(Q, rows, count, r, V)
     if off > LOOSE:
         source, target = index[SOURCE], index[TARGET]
         for i in range(r):
             source[i] = target[i] = i
             for j in range(r):
                 V[j // WIDTH, i, j % WIDTH] = (1.5 if i == j else 0.0) - 0.5 * V[j // WIDTH, i, j % WIDTH]
-        rotate(Q, index[EVERY], Q, index[EVERY], n, source, r, 0, V, target, r, out, index[SOME])
+        rotate(Q, Q, rows, count, source, r, 0, V, target, r, out, index[SOME])
     return off
 
 
@@ -256,4 +256,4 @@ def rank_one(
     for j in range(k):
         target[j] = j if k == r else source[j]
         s[target[j]] = sign * (near[j] + offset[j]) / scale
-    rotate(Q, index[EVERY], Q, index[EVERY], n, source, k, 0, V, target, k, out, index[SOME])
+    rotate(Q, Q, index[EVERY], n, source, k, 0, V, target, k, out, index[SOME])

@@ -10,20 +10,20 @@ from .codes import (
     CONTINUES,
     COUNT,
     DISCARDED,
+    EVERY,
     LEVELS,
     LIST,
     ORDER,
     RANK,
     RECENT,
     RESTARTS,
-    ROW,
     SCALARS,
     SINCE,
     START,
     TOUCHED,
     N,
 )
-from .dictionary import forget, height, leave
+from .dictionary import clear, forget, height, touch
 from .factored import tidy
 from .jit import Mode, apart, kernel
 from .layout import Scratch, Stack
@@ -54,15 +54,14 @@ def _copy(stack: Stack, source: int, target: int, deferred: Mode, waiting: Mode)
     )
     rank, width = meta[RANK, source], meta[COUNT, source]
     if deferred is not None:
-        leave(features[target], meta[TOUCHED, target])
-        meta[TOUCHED, target] = touched = meta[TOUCHED, source]
+        clear(E[target], meta[COUNT, target], features[target], meta[TOUCHED, target])
+        rows, touched = features[source, LIST], meta[TOUCHED, source]
+        meta[TOUCHED, target] = touch(features[target], 0, rows, touched)
         meta[COUNT, target] = width
         meta[SINCE, target] = meta[SINCE, source] if source > 0 else meta[CLOCK, RECENT]
         for k in range(touched):
-            feature = features[source, LIST, k]
-            features[target, LIST, k], features[target, ROW, feature] = feature, k + 1
             for i in range(width):
-                E[target, k, i] = E[source, k, i]
+                E[target, rows[k], i] = E[source, rows[k], i]
         for i in range(height(target, meta)):
             for j in range(rank):
                 F[target, i, j] = F[source, i, j]
@@ -109,14 +108,17 @@ def shift(stack: Stack, first: int, count: int, deferred: Mode, waiting: Mode, o
 def watch(stack: Stack, scratch: Scratch, deferred: Mode) -> None:
     """Keep the columns of all learners orthonormal."""
     apart()
-    E, meta, V, out, index = stack[0], stack[4], scratch[4], scratch[5], scratch[6]
+    E, meta, features = stack[0], stack[4], stack[8]
+    V, out, index = scratch[4], scratch[5], scratch[6]
     if deferred is not None:
         forget(stack, scratch)
     for j in range(meta[CLOCK, LEVELS]):
         slot = meta[ORDER, j]
-        tall = E.shape[1] if deferred is None else meta[TOUCHED, slot]
+        rows, count = index[EVERY], E.shape[1]
+        if deferred is not None:
+            rows, count = features[slot, LIST], meta[TOUCHED, slot]
         if meta[RANK, slot] > 0:
-            tidy(E[slot], tall, meta[RANK, slot], V, out, index)
+            tidy(E[slot], rows, count, meta[RANK, slot], V, out, index)
 
 
 @kernel

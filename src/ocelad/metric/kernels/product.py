@@ -7,14 +7,13 @@ from .codes import WIDTH
 from .eight import Eight, eight, load, plus, store
 from .jit import apart, kernel
 
-Rows = tuple[int, int, int, int, int]
 Sums = tuple[Eight, Eight, Eight, Eight, Eight]
 
 
 @kernel
 def _five(
     P: Array,
-    rows: Rows,
+    rows: tuple[int, int, int, int, int],
     x: int,
     v: Eight,
     sums: Sums,
@@ -30,30 +29,10 @@ def _five(
 
 
 @kernel
-def _rows(rows: Integers, m: int, last: int) -> Rows:
-    """Five rows from m on; the last instead of those after it."""
-    return rows[m], rows[min(m + 1, last)], rows[min(m + 2, last)], rows[min(m + 3, last)], rows[min(m + 4, last)]
-
-
-@kernel
-def _present(U: Array, five: Rows, source: Integers, k: int, more: int, some: Integers) -> int:
-    """Columns that are not zero in all five rows: of most features, sparse comparisons have nothing."""
-    present = 0
-    for i in range(k, k + more):
-        x = source[i]
-        size = abs(U[five[0], x]) + abs(U[five[1], x]) + abs(U[five[2], x]) + abs(U[five[3], x])
-        if size + abs(U[five[4], x]) > 0.0:
-            some[present] = i
-            present += 1
-    return present
-
-
-@kernel
 def rotate(
     Q: Array,
-    rows: Integers,
     U: Array,
-    others: Integers,
+    rows: Integers,
     count: int,
     source: Integers,
     k: int,
@@ -66,25 +45,30 @@ def rotate(
 ) -> None:
     """Columns target[j] of Q become sum_i V[i, j] times columns source[i], for j < kept. V as `vectors` leaves it.
 
-    After k columns of Q come as many of U as ``more`` says, where these rows are the others. Five rows and eight
-    columns at a time.
+    After k columns of Q come as many of U as ``more`` says. Five of the given rows and eight columns at a time.
     """
     apart()
     last, ordered, zero = count - 1, True, eight(0.0)
     for j in range(kept):
         ordered &= target[j] == j
     for m in range(0, count, 5):
-        five = _rows(rows, m, last)
-        present, also = 0, five
-        if more > 0:
-            also = _rows(others, m, last)
-            present = _present(U, also, source, k, more, some)
+        five = (
+            *(rows[m], rows[min(m + 1, last)], rows[min(m + 2, last)]),
+            *(rows[min(m + 3, last)], rows[min(m + 4, last)]),
+        )
+        present = 0
+        for i in range(k, k + more):  # of most features, sparse comparisons have nothing
+            x = source[i]
+            size = abs(U[five[0], x]) + abs(U[five[1], x]) + abs(U[five[2], x]) + abs(U[five[3], x])
+            if size + abs(U[five[4], x]) > 0.0:
+                some[present] = i
+                present += 1
         for j in range(0, kept, 8):
             panel, lane, sums = j // WIDTH, j % WIDTH, (zero, zero, zero, zero, zero)
             for i in range(k):
                 sums = _five(Q, five, source[i], load(V, (panel, i, lane)), sums)
             for i in some[:present]:
-                sums = _five(U, also, source[i], load(V, (panel, i, lane)), sums)
+                sums = _five(U, five, source[i], load(V, (panel, i, lane)), sums)
             store(out, (0, j), sums[0])
             store(out, (1, j), sums[1])
             store(out, (2, j), sums[2])
