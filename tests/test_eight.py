@@ -4,7 +4,18 @@ import numba
 import numpy as np
 import pytest
 
-from ocelad.metric.kernels.eight import absolute, any_less, eight, load, nonzero, numbered, plus, root, store
+from ocelad.metric.kernels.eight import (
+    absolute,
+    any_less,
+    eight,
+    fetch,
+    load,
+    nonzero,
+    numbered,
+    plus,
+    root,
+    store,
+)
 from ocelad.metric.kernels.product import rotate
 
 
@@ -59,6 +70,7 @@ def test_numbers_take_the_place_of_the_last_bits(first):
 
 @numba.njit
 def from_three_axes(x, i, j, k, out):
+    fetch(x, (i, j, k))
     store(out, (i, k), load(x, (i, j, k)))
 
 

@@ -82,6 +82,18 @@ def _store(_context: Any, array: Any, _at: Any, _x: Any) -> Any:
     return types.void(array, _index(array), _EIGHT), code
 
 
+def _fetch(_context: Any, array: Any, _at: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        anywhere, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [anywhere, number, number, number])
+        place = builder.bitcast(_place(context, builder, signature, args), anywhere)
+        choices = [ir.Constant(number, choice) for choice in (0, 3, 1)]  # to read, to keep, and data
+        builder.call(builder.module.declare_intrinsic("llvm.prefetch", (anywhere,), kind), [place, *choices])
+        return context.get_dummy_value()
+
+    return types.void(array, _index(array)), code
+
+
 def _plus(_context: Any, _total: Any, _x: Any, _y: Any) -> Any:
     def code(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
         product = builder.fmul(args[1], args[2], flags=("contract",))
@@ -96,6 +108,8 @@ load: Any = intrinsic(_load)
 """load(array, at): what a contiguous array has there, and the seven numbers after it."""
 store: Any = intrinsic(_store)
 """store(array, at, x): the reverse."""
+fetch: Any = intrinsic(_fetch)
+"""fetch(array, at): what is there will be needed soon; nothing else changes."""
 plus: Any = intrinsic(_plus)
 """plus(total, x, y): total + x y, rounded once where the processor can."""
 

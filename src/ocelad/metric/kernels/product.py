@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from ...learner import Array, Integers
 from .codes import WIDTH
-from .eight import Eight, eight, load, plus, store
+from .eight import Eight, eight, fetch, load, plus, store
 from .jit import apart, kernel
 
 Sums = tuple[Eight, Eight, Eight, Eight, Eight]
+
+MANY = 128  # so many rows are not in the cache anyway
+
+
+@kernel
+def _expect(Q: Array, width: int, rows: Integers, first: int, last: int) -> None:
+    """Rows that are anywhere in memory, and needed next: they can be on their way meanwhile."""
+    for m in range(first, last):
+        for x in range(0, width, 8):
+            fetch(Q, (rows[m], x))
 
 
 @kernel
@@ -56,6 +66,9 @@ def rotate(
             *(rows[m], rows[min(m + 1, last)], rows[min(m + 2, last)]),
             *(rows[min(m + 3, last)], rows[min(m + 4, last)]),
         )
+        if count > MANY:
+            _expect(Q, k, rows, m + 5, min(m + 10, count))
+            _expect(U, more and U.shape[1], rows, m + 5, min(m + 10, count))
         present = 0
         for i in range(k, k + more):  # of most features, sparse comparisons have nothing
             x = source[i]
