@@ -25,7 +25,7 @@ from ..studies import EVERY, Record, Summary, Trial, summary
 def demo(seed: int, trials: int, out: Path) -> None:
     """Track the paper's drifting clusters against the baselines: a table and a figure.
 
-    About half a minute a trial. Ctrl-C stops early and shows what there is.
+    About a quarter of a minute a trial. Ctrl-C stops early and shows what there is.
     """
     try:  # what would fail at the end had better fail at once
         plots.pyplot()

@@ -35,7 +35,7 @@ from ..studies import regret as study
 def regret(seed: int, trials: int, shortest: int, out: Path) -> None:
     """Regret on the paper's drifting clusters: its growth exponents, a table and a figure.
 
-    Some three minutes a trial. Ctrl-C stops early and shows the trials that are complete.
+    Under a minute a trial. Ctrl-C stops early and shows the trials that are complete.
     """
     if shortest > sum(segment.steps for segment in data.SCENARIO):
         raise click.BadParameter("longer than the stream", param_hint="--shortest")

@@ -5,6 +5,7 @@ Names are spelled out in tables; on the command line ``slug`` spells them, and `
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -106,11 +107,14 @@ def make(name: str, seed: int = 0) -> Tracker:
         return _drawing(METHODS[plain](), seed)
     try:
         rate = float(step)
-        tracker = METHODS[plain](step=rate)
-    except (TypeError, ValueError):
-        raise ValueError(f"{plain} takes no rate such as {step!r}") from None
+    except ValueError:
+        rate = math.nan
     if not 0 < rate <= FASTEST:
-        raise ValueError(f"the rate of {plain} must be positive and at most {FASTEST:g}, got {step}")
+        raise ValueError(f"the rate of {plain} must be positive and at most {FASTEST:g}, got {step!r}")
+    try:
+        tracker = METHODS[plain](step=rate)
+    except TypeError:
+        raise ValueError(f"{plain} takes no rate, got {step!r}") from None
     return _drawing(tracker, seed)
 
 

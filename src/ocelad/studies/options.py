@@ -59,7 +59,8 @@ class Study:
             make(name)
         for number, segment in enumerate(self.segments):
             if segment.steps < 1 or segment.clustering not in ("A", "B") or not 0 <= segment.drift <= 10:
-                raise ValueError(f"segment {number} needs steps >= 1, A or B, a drift from 0 to 10, got {segment}")
+                got = f"{segment.steps}:{segment.clustering}:{segment.drift:g}"
+                raise ValueError(f"segment {number} needs steps >= 1, A or B, a drift from 0 to 10, got {got}")
         if self.dimension < 2 * len(self.shares) or len(self.shares) < 2:
             raise ValueError(
                 f"dimension must be at least twice the number of shares, which is 2 or more, got {self.dimension} "
@@ -74,9 +75,10 @@ class Study:
         if self.pairs_per_step < 1:
             raise ValueError(f"pairs_per_step must be at least 1, got {self.pairs_per_step}")
         if not 10 <= self.sample <= self.points:
-            raise ValueError(f"sample must be from 10 to the number of points, got {self.sample}")
+            raise ValueError(f"sample must be from 10 to points, got {self.sample} of {self.points} points")
         if not 1 <= self.every <= sum(segment.steps for segment in self.segments):
-            raise ValueError(f"every must be from 1 to the number of steps, got {self.every}")
+            steps = sum(segment.steps for segment in self.segments)
+            raise ValueError(f"every must be from 1 to the steps of all segments, got {self.every} of {steps}")
 
     @property
     def times(self) -> tuple[int, ...]:
