@@ -128,9 +128,3 @@ def engine(options: dict[str, Any]) -> Any:
     if address is not None and name != "dask":
         raise click.BadParameter("--scheduler is for --engine dask")
     return ENGINES[name](jobs, **({} if address is None else {"address": address}))
-
-
-def folder(options: dict[str, Any]) -> Path:
-    """The folder that the options ask for; it is taken out. A `Store` makes it, when all else is in order."""
-    out: Path = options.pop("out")
-    return out

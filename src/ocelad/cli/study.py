@@ -54,14 +54,16 @@ study.add_command(text)
     *o.SCENARIO,
     *o.ENGINE,
 )
-def synthetic(trials: int, seed: int, rates: Path | None, methods: tuple[str, ...], **options: Any) -> None:
+def synthetic(
+    trials: int, seed: int, rates: Path | None, methods: tuple[str, ...], out: Path, **options: Any
+) -> None:
     """Track the paper's drifting clusters with every method, over many trials.
 
     Leaves table.csv, summary.csv, tracking.png and data.png in the folder. Finished trials are kept: after Ctrl-C,
     a crash or a reboot the same command goes on, and ends with the same numbers to the last bit.
     """
     plots.pyplot()  # what would fail at the end had better fail at once
-    engine, out = o.engine(options), o.folder(options)
+    engine = o.engine(options)
     if rates is not None:
         methods = studies.with_rates(methods, studies.read_rates(rates))
     with Store(out / "trials.sqlite", Study(methods=methods, **options)) as store:
@@ -92,13 +94,13 @@ def synthetic(trials: int, seed: int, rates: Path | None, methods: tuple[str, ..
     *o.SCENARIO,
     *o.ENGINE,
 )
-def tune(trials: int, seed: int, methods: tuple[str, ...], **options: Any) -> None:
+def tune(trials: int, seed: int, methods: tuple[str, ...], out: Path, **options: Any) -> None:
     """Choose rates by cross-validation, as the paper does, on streams of their own.
 
     RICE's and SAOL's step and COMID's low rate where nothing drifts, COMID's high rate under moderate drift.
     Leaves rates.json in the folder, for --rates of 'ocelad study synthetic'. What has been run is kept.
     """
-    engine, out, choices = o.engine(options), o.folder(options), []
+    engine, choices = o.engine(options), []
     if not methods:
         raise click.BadParameter("names no method", param_hint="--methods")
     for method in methods:

@@ -55,7 +55,6 @@ class Study:
         for name in self.methods:
             if self.methods.count(name) > 1:
                 raise ValueError(f"methods must be different names, got {name!r} more than once")
-        for name in self.methods:
             make(name)
         for number, segment in enumerate(self.segments):
             if segment.steps < 1 or segment.clustering not in ("A", "B") or not 0 <= segment.drift <= 10:
@@ -76,8 +75,8 @@ class Study:
             raise ValueError(f"pairs_per_step must be at least 1, got {self.pairs_per_step}")
         if not 10 <= self.sample <= self.points:
             raise ValueError(f"sample must be from 10 to points, got {self.sample} of {self.points} points")
-        if not 1 <= self.every <= sum(segment.steps for segment in self.segments):
-            steps = sum(segment.steps for segment in self.segments)
+        steps = sum(segment.steps for segment in self.segments)
+        if not 1 <= self.every <= steps:
             raise ValueError(f"every must be from 1 to the steps of all segments, got {self.every} of {steps}")
 
     @property

@@ -65,7 +65,7 @@ class _Entrant:
             tracker.tell(np.eye(len(rotation)), clustering)
         if (
             isinstance(tracker, Windowed) and learned is None
-        ):  # not fitted yet: the metric is Euclid's, and judged so
+        ):  # not fitted yet: judged as Euclid, whose metric it has
             return Euclid().transform(points)
         if isinstance(tracker, (Euclid, Oracle)):
             return tracker.transform(points)
