@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic, models, overload, register_model
 
@@ -20,6 +20,17 @@ Eight = Any  # as far as Python is concerned
 _VECTOR = ir.VectorType(ir.DoubleType(), 8)
 _WORDS = ir.VectorType(ir.IntType(64), 8)
 _INDEX = ir.IntType(32)
+
+
+def _roomy() -> bool:
+    try:
+        return bool(binding.get_host_cpu_features().get("avx512f"))
+    except RuntimeError:  # nobody knows
+        return False
+
+
+ROOMY = _roomy()
+"""Whether registers have room for some twenty of them; elsewhere for half a dozen."""
 
 
 class _Eight(types.Type):

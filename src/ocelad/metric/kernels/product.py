@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...learner import Array, Integers
 from .codes import WIDTH
-from .eight import Eight, eight, fetch, load, plus, store
+from .eight import ROOMY, Eight, eight, fetch, load, plus, store
 from .jit import apart, kernel
 
 Sums = tuple[Eight, Eight, Eight, Eight, Eight]
@@ -39,6 +39,33 @@ def _five(
 
 
 @kernel
+def _wide(
+    P: Array,
+    rows: tuple[int, int, int, int, int],
+    x: int,
+    V: Array,
+    at: tuple[int, int, int],
+    sums: tuple[Sums, Sums, Sums],
+) -> tuple[Sums, Sums, Sums]:
+    """The same for 24 columns."""
+    panel, i, lane = at
+    return (
+        _five(P, rows, x, load(V, at), sums[0]),
+        _five(P, rows, x, load(V, (panel, i, lane + 8)), sums[1]),
+        _five(P, rows, x, load(V, (panel, i, lane + 16)), sums[2]),
+    )
+
+
+@kernel
+def _put(out: Array, j: int, sums: Sums) -> None:
+    store(out, (0, j), sums[0])
+    store(out, (1, j), sums[1])
+    store(out, (2, j), sums[2])
+    store(out, (3, j), sums[3])
+    store(out, (4, j), sums[4])
+
+
+@kernel
 def rotate(
     Q: Array,
     U: Array,
@@ -55,10 +82,12 @@ def rotate(
 ) -> None:
     """Columns target[j] of Q become sum_i V[i, j] times columns source[i], for j < kept. V as `vectors` leaves it.
 
-    After k columns of Q come as many of U as ``more`` says. Five of the given rows and eight columns at a time.
+    After k columns of Q come as many of U as ``more`` says.
+    Five of the given rows and eight columns at a time, or 24.
     """
     apart()
     last, ordered, zero = count - 1, True, eight(0.0)
+    none = (zero, zero, zero, zero, zero)
     for j in range(kept):
         ordered &= target[j] == j
     for m in range(0, count, 5):
@@ -76,17 +105,27 @@ def rotate(
             if size + abs(U[five[4], x]) > 0.0:
                 some[present] = i
                 present += 1
-        for j in range(0, kept, 8):
-            panel, lane, sums = j // WIDTH, j % WIDTH, (zero, zero, zero, zero, zero)
-            for i in range(k):
-                sums = _five(Q, five, source[i], load(V, (panel, i, lane)), sums)
-            for i in some[:present]:
-                sums = _five(U, five, source[i], load(V, (panel, i, lane)), sums)
-            store(out, (0, j), sums[0])
-            store(out, (1, j), sums[1])
-            store(out, (2, j), sums[2])
-            store(out, (3, j), sums[3])
-            store(out, (4, j), sums[4])
+        j = 0
+        while j < kept:
+            panel, lane = j // WIDTH, j % WIDTH
+            if ROOMY and kept - j > 16 and lane <= WIDTH - 24:
+                wide = (none, none, none)
+                for i in range(k):
+                    wide = _wide(Q, five, source[i], V, (panel, i, lane), wide)
+                for i in some[:present]:
+                    wide = _wide(U, five, source[i], V, (panel, i, lane), wide)
+                _put(out, j, wide[0])
+                _put(out, j + 8, wide[1])
+                _put(out, j + 16, wide[2])
+                j += 24
+            else:
+                sums = none
+                for i in range(k):
+                    sums = _five(Q, five, source[i], load(V, (panel, i, lane)), sums)
+                for i in some[:present]:
+                    sums = _five(U, five, source[i], load(V, (panel, i, lane)), sums)
+                _put(out, j, sums)
+                j += 8
         for row in range(5):
             e = rows[min(m + row, last)]
             if ordered:
