@@ -22,10 +22,12 @@ from .eight import Eight, absolute, eight, load, nonzero, plus, root, store
 from .jit import apart, kernel
 
 EPS = float(np.finfo(np.float64).eps)
-CLOSE = 1e-5  # a relative step so small that the next one, some cube of it, would be lost in rounding
-NEAR, X, LOW, HIGH, LEFT, RIGHT, INVERSE, VALUE, SLOPE, CURVE, SIZE = (STRIDE * row for row in range(11))
+ERROR = 1e-14  # of an offset, relative to itself
+SHORT = 1e-4  # a step that is longer tells nothing of the error, relative too
+NEAR, X, LOW, HIGH, LEFT, RIGHT, INVERSE, WEIGHT, VALUE, SLOPE, CURVE = (STRIDE * row for row in range(11))
+AHEAD = VALUE  # in the end, whether there is another step
 
-Sums = tuple[Eight, Eight, Eight, Eight]
+Sums = tuple[Eight, Eight, Eight]
 
 
 @kernel
@@ -49,17 +51,17 @@ def _inverses(d: Array, i: int, near: Eight, x: Eight) -> tuple[Eight, Eight, Ei
 def _term(z: float, r: Eight, sums: Sums) -> Sums:
     weight = eight(z)
     t = weight * r
-    p, q = weight * t, t * t
-    return sums[0] + p, sums[1] + absolute(p), sums[2] + q, plus(sums[3], q, r)
+    square = t * t
+    return plus(sums[0], weight, t), sums[1] + square, plus(sums[2], square, r)
 
 
 @kernel
 def _evaluate(d: Array, z: Array, k: int, lane: Array, lanes: int) -> None:
-    """The sum of z^2 / (d - w), that of the terms' sizes, its slope, and half its second derivative."""
+    """The sum of z^2 / (d - w), its slope, and half its second derivative."""
     zero = eight(0.0)
     for m in range(0, lanes, 8):
         near, x = load(lane, NEAR + m), load(lane, X + m)
-        sums = (zero, zero, zero, zero)
+        sums = (zero, zero, zero)
         for i in range(0, k, 4):
             r = _inverses(d, i, near, x)
             sums = _term(z[i], r[0], sums)
@@ -67,9 +69,8 @@ def _evaluate(d: Array, z: Array, k: int, lane: Array, lanes: int) -> None:
             sums = _term(z[i + 2], r[2], sums)
             sums = _term(z[i + 3], r[3], sums)
         store(lane, VALUE + m, sums[0])
-        store(lane, SIZE + m, sums[1])
-        store(lane, SLOPE + m, sums[2])
-        store(lane, CURVE + m, sums[3])
+        store(lane, SLOPE + m, sums[1])
+        store(lane, CURVE + m, sums[2])
 
 
 @kernel
@@ -102,13 +103,16 @@ def _start(lane: Array, lanes: int) -> None:
         lane[LEFT + m] = -2.0 * half if beyond else 0.0
         lane[RIGHT + m] = 0.0 if beyond else 2.0 * half
         lane[INVERSE + m] = 0.5 * inverse
+        lane[WEIGHT + m] = weight
 
 
 @kernel
-def _advance(lane: Array, lanes: int, noise: float) -> None:
-    """The next x of every lane, and into SIZE by how much the step was too long to have been the last.
+def _advance(lane: Array, lanes: int) -> None:
+    """The next x of every lane, and into AHEAD 0 if that was its last step, else 1.
 
-    Bisection where a step would leave what is known to hold the root.
+    What is left then is about the cube of the step, both relative to x, times the error, relative too, of the
+    weight that the nearest pole has in what F was taken for. Bisection where a step would leave what is known to
+    hold the root.
     """
     for m in range(_whole(lanes)):
         x, f = lane[X + m], 1.0 + lane[VALUE + m]
@@ -122,13 +126,14 @@ def _advance(lane: Array, lanes: int, noise: float) -> None:
         e = left * right * f
         root = np.sqrt(max(b * b - 4.0 * c * e, 0.0))
         new = x + (b - root if b <= 0.0 else 2.0 * e) / (2.0 * c if b <= 0.0 else b + root)
-        inside = (new > low) & (new < high)
-        new = new if inside else 0.5 * (low + high)
-        new = x if abs(f) <= noise * (1.0 + lane[SIZE + m]) else new
+        step, size, weight = abs(new - x), abs(new), lane[WEIGHT + m]
+        wrong = abs((p * left * left if lane[LEFT + m] == 0.0 else q * right * right) - weight)
+        last = (step <= SHORT * size) & (step * step * step * wrong <= ERROR * size * size * size * weight)
+        new = new if last | ((new > low) & (new < high)) else 0.5 * (low + high)
         lane[LOW + m] = low
         lane[HIGH + m] = high
         lane[X + m] = new
-        lane[SIZE + m] = abs(new - x) - (CLOSE if inside else EPS) * abs(new)
+        lane[AHEAD + m] = 0.0 if last else 1.0
 
 
 @kernel
@@ -136,7 +141,7 @@ def _gather(lane: Array, lanes: int, index: Integers) -> int:
     """Bring the lanes that go on together; returns how many."""
     going = 0
     for m in range(lanes):
-        if lane[SIZE + m] > 0.0:
+        if lane[AHEAD + m] > 0.0:
             for row in range(0, VALUE, STRIDE):
                 lane[row + going] = lane[row + m]
             index[going] = index[m]
@@ -158,18 +163,21 @@ def roots(d: Array, z: Array, k: int, near: Array, offset: Array, lane: Array, i
         d[i], z[i] = d[k - 1] + 3.0 * total, 0.0
     for first in range(0, k, WIDTH):
         lanes = min(WIDTH, k - first)
+        for m in range(0, lanes, 8):
+            left, right = load(d, first + m), load(d, first + m + 1)
+            weight, next_weight = load(z, first + m), load(z, first + m + 1)
+            store(lane, NEAR + m, left)
+            store(lane, X + m, eight(0.5) * (right - left))
+            store(lane, HIGH + m, right)
+            store(lane, LEFT + m, weight * weight)
+            store(lane, RIGHT + m, next_weight * next_weight)
         for m in range(lanes):
-            lane[NEAR + m] = d[first + m]
-            lane[X + m] = 0.5 * (d[first + m + 1] - d[first + m])
-            lane[HIGH + m] = d[first + m + 1]
-            lane[LEFT + m] = z[first + m] * z[first + m]
-            lane[RIGHT + m] = z[first + m + 1] * z[first + m + 1]
             index[m] = first + m
         _evaluate(d, z, k, lane, lanes)
         _start(lane, lanes)
         for step in range(100):
             _evaluate(d, z, k, lane, lanes)
-            _advance(lane, lanes, EPS * k)
+            _advance(lane, lanes)
             if step == 0:
                 continue  # two steps are for all
             for m in range(lanes):
