@@ -44,9 +44,12 @@ def project(Q: Array, r: int, u: Array, rows: Integers, count: int, z: Array) ->
 @sums
 def subtract(Q: Array, n: int, r: int, z: Array, q: Array) -> None:
     """q -= Q z."""
+    width = (r + 3) // 4 * 4
+    for i in range(r, width):
+        z[i] = 0.0
     for e in range(n):
         t = 0.0
-        for i in range(r):
+        for i in range(width):
             t += Q[e, i] * z[i]
         q[e] -= t
 
@@ -170,10 +173,9 @@ def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, out: Array, ind
 
 @kernel
 def _order(s: Array, r: int, sign: float, index: Integers) -> None:
-    """index, so that sign * s ascends along it; by insertion, for columns are nearly sorted, one way or other."""
-    backward = r > 1 and sign * s[0] > sign * s[r - 1]
+    """index, so that sign * s ascends along it; by insertion, for a step leaves s in descending order."""
     for m in range(r):
-        i = r - 1 - m if backward else m
+        i = r - 1 - m if sign > 0.0 else m
         j = m
         while j > 0 and sign * s[index[j - 1]] > sign * s[i]:
             index[j] = index[j - 1]
@@ -182,17 +184,24 @@ def _order(s: Array, r: int, sign: float, index: Integers) -> None:
 
 
 @kernel
-def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, a: float, index: Integers) -> tuple[int, float]:
-    """Leave in index the k eigenpairs that the rank-one term moves, with distinct poles, as LAPACK's dlaed2.
+def _poles(s: Array, z: Array, k: int, scale: float, length: float, source: Integers, d: Array, y: Array) -> None:
+    for m in range(k):
+        d[m], y[m] = s[source[m]] * scale, z[source[m]] * length
 
-    Returns k, and how large the matrix is.
-    """
-    largest = zz = 0.0
-    for i in range(r):
-        largest, zz = max(largest, abs(s[i])), zz + z[i] * z[i]
-    largest = max(largest, abs(a) * zz)
-    tiny = 8.0 * EPS * largest
-    small = tiny / (abs(a) * np.sqrt(zz)) if a != 0.0 and zz > 0.0 else np.inf
+
+@kernel
+def _crowded(d: Array, z: Array, k: int, tiny: float, small: float) -> bool:
+    """Whether diag(d) + z z' is to be deflated."""
+    found = abs(z[0]) <= small
+    for i in range(1, k):
+        square = z[i - 1] * z[i - 1] + z[i] * z[i]
+        found |= (abs(z[i]) <= small) | ((d[i] - d[i - 1]) * abs(z[i - 1] * z[i]) <= tiny * square)
+    return found
+
+
+@kernel
+def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, tiny: float, small: float, index: Integers) -> int:
+    """Leave in index the k eigenpairs that the rank-one term moves, with distinct poles, as LAPACK's dlaed2."""
     k = 0
     for m in range(r):
         i = index[m]
@@ -200,18 +209,17 @@ def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, a: float, index: Inte
             continue
         if k > 0:
             p = index[k - 1]
-            square = z[p] * z[p] + z[i] * z[i]
-            if abs((s[i] - s[p]) * (z[p] * z[i] / square)) <= tiny:  # turn the two so that only one is moved
-                length = np.sqrt(square)
-                c, t = z[i] / length, -z[p] / length
-                z[i], z[p] = length, 0.0
+            across = np.hypot(z[p], z[i])
+            c, t = z[i] / across, -z[p] / across
+            if abs((s[i] - s[p]) * (c * t)) <= tiny:  # turn the two so that only one is moved
+                z[i], z[p] = across, 0.0
                 for e in range(n):
                     Q[e, p], Q[e, i] = c * Q[e, p] + t * Q[e, i], c * Q[e, i] - t * Q[e, p]
                 s[p], s[i] = s[p] * c * c + s[i] * t * t, s[p] * t * t + s[i] * c * c
                 k -= 1
         index[k] = i
         k += 1
-    return k, largest
+    return k
 
 
 @kernel
@@ -240,20 +248,28 @@ def rank_one(
 ) -> None:
     """The eigenpairs of Q (diag(s) + a z z') Q'."""
     apart()
-    source, lanes = index[SOURCE], index[LANE]
+    source, target, lanes = index[SOURCE], index[TARGET], index[LANE]
+    d, y, near, offset = vec[POLE], vec[WEIGHT], vec[NEAREST], vec[OFFSET]
+    zz = dot(z, z, r)
+    if a == 0.0 or zz == 0.0:
+        return
     sign = 1.0 if a > 0.0 else -1.0  # for a < 0, minus the whole matrix is solved
     _order(s, r, sign, source)
-    k, largest = _deflate(Q, n, s, r, z, a, source)
+    largest = max(abs(s[source[0]]), abs(s[source[r - 1]]), abs(a) * zz)
+    scale, length = _scales(largest, a)
+    tiny = 8.0 * EPS * largest
+    small = tiny * scale / (length * np.sqrt(zz))
+    k = r
+    _poles(s, z, k, sign * scale, length, source, d, y)
+    if _crowded(d, y, k, tiny * scale, small):
+        k = _deflate(Q, n, s, r, z, tiny, small / length, source)
+        _poles(s, z, k, sign * scale, length, source, d, y)
     if k == 0:
         return
-    d, y, near, offset = vec[POLE], vec[WEIGHT], vec[NEAREST], vec[OFFSET]
-    scale, length = _scales(largest, a)
-    for m in range(k):
-        d[m], y[m] = sign * s[source[m]] * scale, z[source[m]] * length
-    roots(d, y, k, near, offset, lane, lanes)
+    down = a > 0.0  # eigenvalues are to descend, so that those that come to 0 are the last columns
+    roots(d, y, k, down, near, offset, lane, lanes)
     vectors(d, y, k, near, offset, vec[ZHAT], V)
-    target = index[TARGET]
     for j in range(k):
-        target[j] = j if k == r else source[j]
+        target[j] = j if k == r else source[k - 1 - j] if down else source[j]
         s[target[j]] = sign * (near[j] + offset[j]) / scale
     rotate(Q, Q, index[EVERY], n, source, k, 0, V, target, k, out, index[SOME])

@@ -150,10 +150,12 @@ def _gather(lane: Array, lanes: int, index: Integers) -> int:
 
 
 @kernel
-def roots(d: Array, z: Array, k: int, near: Array, offset: Array, lane: Array, index: Integers) -> None:
+def roots(
+    d: Array, z: Array, k: int, down: bool, near: Array, offset: Array, lane: Array, index: Integers
+) -> None:
     """Root j = near[j] + offset[j], for d[0] < ... < d[k-1], all z[i] != 0, neither large nor tiny altogether.
 
-    Uses up four entries after the last of d and z.
+    Roots ascend, or go down. Uses up four entries after the last of d and z.
     """
     apart()
     total = 0.0
@@ -172,7 +174,7 @@ def roots(d: Array, z: Array, k: int, near: Array, offset: Array, lane: Array, i
             store(lane, LEFT + m, weight * weight)
             store(lane, RIGHT + m, next_weight * next_weight)
         for m in range(lanes):
-            index[m] = first + m
+            index[m] = k - 1 - first - m if down else first + m
         _evaluate(d, z, k, lane, lanes)
         _start(lane, lanes)
         for step in range(100):
