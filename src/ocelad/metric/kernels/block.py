@@ -48,7 +48,7 @@ from .codes import (
 )
 from .dictionary import forget, height, prepare, widen
 from .factored import distance, extend, project, rank_one, shrink, truncate
-from .jit import Mode, kernel
+from .jit import Mode, kernel, part
 from .layout import Scratch, Stack, arrays
 from .levels import opening, room_for, shift, watch
 from .losses import effective_step, margin, margin_loss
@@ -56,7 +56,7 @@ from .losses import effective_step, margin, margin_loss
 TIDY = 1024  # steps between two looks at the columns
 
 
-@kernel
+@part
 def judge(
     y: float,
     square: float,
@@ -97,7 +97,7 @@ def judge(
         z[room + 1] = d2
 
 
-@kernel
+@part
 def learn(
     y: float,
     square: float,

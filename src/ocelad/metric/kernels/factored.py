@@ -15,7 +15,7 @@ import numpy as np
 
 from ...learner import Array, Integers
 from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOME, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
-from .jit import apart, kernel, sums
+from .jit import kernel, part, sums
 from .product import rotate
 from .secular import EPS, roots, vectors
 
@@ -156,10 +156,9 @@ def _gram(Q: Array, rows: Integers, count: int, r: int, V: Array) -> float:
     return off
 
 
-@kernel
+@part
 def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, out: Array, index: Integers) -> float:
     """Watch over the columns: if rounding has made them less than orthonormal, Q <- Q (3 I - Q'Q) / 2 mends it."""
-    apart()
     off = _gram(Q, rows, count, r, V)
     if off > LOOSE:
         source, target = index[SOURCE], index[TARGET]
@@ -232,7 +231,7 @@ def _scales(largest: float, a: float) -> tuple[float, float]:
     return root * root, root * np.sqrt(abs(a))
 
 
-@kernel
+@part
 def rank_one(
     Q: Array,
     n: int,
@@ -247,7 +246,6 @@ def rank_one(
     index: Integers,
 ) -> None:
     """The eigenpairs of Q (diag(s) + a z z') Q'."""
-    apart()
     source, target, lanes = index[SOURCE], index[TARGET], index[LANE]
     d, y, near, offset = vec[POLE], vec[WEIGHT], vec[NEAREST], vec[OFFSET]
     zz = dot(z, z, r)
