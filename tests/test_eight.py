@@ -15,6 +15,7 @@ from ocelad.metric.kernels.eight import (
     plus,
     root,
     store,
+    store_some,
 )
 from ocelad.metric.kernels.product import rotate
 
@@ -82,19 +83,34 @@ def test_places():
     assert not out[1, :9].any()
 
 
+@numba.njit
+def only_some(x, count, out):
+    store_some(out, 1, load(x, 0), count)
+
+
+@pytest.mark.parametrize("count", [-2, 0, 1, 7, 8, 30])
+def test_some_are_stored(count):
+    x, out = np.random.default_rng(3).random(8), np.zeros(9)
+    only_some(x, count, out)
+    stored = min(max(count, 0), 8)
+    np.testing.assert_array_equal(out, np.concatenate([[0.0], x[:stored], np.zeros(8 - stored)]))
+
+
 @pytest.mark.parametrize("count", [1, 4, 5, 6, 11])
-@pytest.mark.parametrize(("k", "more"), [(1, 0), (3, 0), (8, 2), (9, 0), (6, 5), (0, 3)])
+@pytest.mark.parametrize(
+    ("k", "more"), [(1, 0), (3, 0), (8, 2), (9, 0), (6, 5), (0, 3), (17, 0), (24, 2), (26, 0), (41, 3)]
+)
 @pytest.mark.parametrize("ordered", [True, False])
 def test_columns_are_turned_and_nothing_else(count, k, more, ordered):
     rng = np.random.default_rng([count, k, more])
     kept = max(k, 1)
-    Q, U, wide = rng.normal(size=(14, 12)), rng.normal(size=(14, 8)), 16
+    Q, U, wide = rng.normal(size=(14, 44)), rng.normal(size=(14, 8)), -(-kept // 8) * 8
     U[rng.random(U.shape) < 0.6] = 0.0
-    V = np.full((1, 24, wide), np.nan)  # what is beyond the columns does not matter
+    V = np.full((1, 48, wide), np.nan)  # what is beyond the columns does not matter
     V[0, : k + more, :kept] = rng.normal(size=(k + more, kept))
     rows = rng.permutation(14).astype(np.int64)
-    source = np.concatenate([rng.permutation(12)[:k], rng.permutation(8)[:more], np.zeros(8)]).astype(np.int64)
-    target = np.arange(kept) if ordered else rng.permutation(12)[:kept]
+    source = np.concatenate([rng.permutation(44)[:k], rng.permutation(8)[:more], np.zeros(8)]).astype(np.int64)
+    target = np.arange(kept) if ordered else rng.permutation(44)[:kept]
     wanted = Q.copy()
     taken = np.hstack([Q[:, source[:k]], U[:, source[k : k + more]]])[rows[:count]]
     wanted[np.ix_(rows[:count], target)] = taken @ V[0, : k + more, :kept]
@@ -110,6 +126,6 @@ def test_columns_are_turned_and_nothing_else(count, k, more, ordered):
         target,
         kept,
         np.full((5, wide), np.nan),
-        np.zeros(24, dtype=np.int64),
+        np.zeros(48, dtype=np.int64),
     )
     np.testing.assert_allclose(Q, wanted, rtol=0, atol=1e-13)

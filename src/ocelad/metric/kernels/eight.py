@@ -93,6 +93,19 @@ def _store(_context: Any, array: Any, _at: Any, _x: Any) -> Any:
     return types.void(array, _index(array), _EIGHT), code
 
 
+def _store_some(_context: Any, array: Any, _at: Any, _x: Any, _count: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        numbers, flags = ir.Constant(_WORDS, list(range(8))), ir.VectorType(ir.IntType(1), 8)
+        first = builder.icmp_signed("<", numbers, _copies(builder, _WORDS, args[3]))
+        kind = ir.FunctionType(ir.VoidType(), [_VECTOR, _VECTOR.as_pointer(), _INDEX, flags])
+        masked = builder.module.declare_intrinsic("llvm.masked.store.v8f64.p0v8f64", (), kind)
+        place = _place(context, builder, signature, args)
+        builder.call(masked, [args[2], place, ir.Constant(_INDEX, 8), first])
+        return context.get_dummy_value()
+
+    return types.void(array, _index(array), _EIGHT, types.int64), code
+
+
 def _fetch(_context: Any, array: Any, _at: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         anywhere, number = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -119,6 +132,8 @@ load: Any = intrinsic(_load)
 """load(array, at): what a contiguous array has there, and the seven numbers after it."""
 store: Any = intrinsic(_store)
 """store(array, at, x): the reverse."""
+store_some: Any = intrinsic(_store_some)
+"""store_some(array, at, x, count): the first so many of the eight."""
 fetch: Any = intrinsic(_fetch)
 """fetch(array, at): what is there will be needed soon; nothing else changes."""
 plus: Any = intrinsic(_plus)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...learner import Array, Integers
 from .codes import WIDTH
-from .eight import ROOMY, Eight, eight, fetch, load, plus, store
+from .eight import ROOMY, Eight, eight, fetch, load, plus, store, store_some
 from .jit import apart, kernel
 
 Sums = tuple[Eight, Eight, Eight, Eight, Eight]
@@ -129,8 +129,8 @@ def rotate(
         for row in range(5):
             e = rows[min(m + row, last)]
             if ordered:
-                for j in range(kept):
-                    Q[e, j] = out[row, j]
+                for j in range(0, kept, 8):
+                    store_some(Q, (e, j), load(out, (row, j)), kept - j)
             else:
                 for j in range(kept):
                     Q[e, target[j]] = out[row, j]
