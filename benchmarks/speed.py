@@ -27,7 +27,7 @@ from drifting import clusters, embeddings, text
 from scipy.sparse import csr_array
 
 from ocelad import MetricTracker, NuclearNorm, Rice, many
-from ocelad.data import DriftingClusters, Segment, blocks
+from ocelad.data import SCENARIO, DriftingClusters, Segment, blocks
 from ocelad.metric.kernels import block
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -129,19 +129,53 @@ def growth() -> None:
         costs[n] = seconds(lambda pairs=pairs, y=y: MetricTracker(max_rank=64).partial_fit(pairs, y))  # type: ignore[misc]
         if n > 48:
             print(f"  n = {n:<5} {keep(f'n={n} / n={n // 2}', costs[n] / costs[n // 2]):5.2f}", flush=True)
-    for name, drift in (("that does not change", 0.0), ("that drifts", 0.05), ("that drifts fast", 0.15)):
-        print(f"growth with time, n = 25, a stream {name}: cost of 1024 comparisons relative to those at t = 2^10")
+    print("growth with time, n = 25: cost of a comparison relative to one at t = 2^10, 1024 of them taken")
+    end = 2**17 + 1024
+    for name, course in (
+        ("a stream that does not change", (Segment(end, "A", 0.0),)),
+        ("a stream that drifts", (Segment(end, "A", 0.05),)),
+        ("a stream that drifts fast", (Segment(end, "A", 0.15),)),
+        ("scenario S over and over", 25 * SCENARIO),
+    ):
+        print(f"  {name}")
         rng = np.random.default_rng(0)
-        stream = blocks(DriftingClusters.draw(rng), rng, 1024, (Segment(2**17 + 1024, "A", drift),))
-        tracker, costs, levels = MetricTracker(), {}, {}
-        for k, part in enumerate(stream):
+        tracker, first = MetricTracker(), dict[str, float]()
+        for k, part in enumerate(blocks(DriftingClusters.draw(rng), rng, 1024, course)):
             if k in (1, 4, 16, 64, 128):
-                copies = [copy.deepcopy(tracker) for _ in range(20)]
-                levels[k] = len(tracker.levels_)
-                costs[k] = seconds(lambda: copies.pop().partial_fit(part.pairs, part.y), runs=7)  # noqa: B023
-                ratio = keep(f"{name}: t={1024 * k} / t=1024", costs[k] / costs[1])
-                print(f"  t = {1024 * k:<7} {ratio:5.2f}   (levels: {levels[k] / levels[1]:5.2f})", flush=True)
+                print(f"    t = {1024 * k:<7}", end="")
+                now = {"levels": float(len(tracker.levels_)), **ways(tracker, part.pairs, part.y)}
+                first = first or now
+                for way, cost in now.items():
+                    print(f"   {way} {keep(f'{name}: {way}, t={1024 * k}', cost / first[way]):4.2f}", end="")
+                print(flush=True)
+            if k == 128:
+                break
             tracker.partial_fit(part.pairs, part.y)
+
+
+def ways(tracker: MetricTracker, pairs: Any, y: Any) -> dict[str, float]:
+    """What these comparisons cost in one call, one by one, and one by one with all checks that users need."""
+    rows = [(pairs[i : i + 1, 0] - pairs[i : i + 1, 1], y[i : i + 1].astype(float)) for i in range(len(y))]
+    singly = [(pairs[i : i + 1], y[i : i + 1]) for i in range(len(y))]
+
+    def engine(copied: MetricTracker) -> None:
+        stack: Any = copied._ocelad.ensemble
+        for u, label in rows:
+            stack.run(copied._ocelad, u, label)
+
+    def door(copied: MetricTracker) -> None:
+        for pair, label in singly:
+            copied.partial_fit(pair, label)
+
+    found = {}
+    for way, learn in (
+        ("in one call", lambda copied: copied.partial_fit(pairs, y)),
+        ("one by one", engine),
+        ("by partial_fit", door),
+    ):
+        copies = [copy.deepcopy(tracker) for _ in range(20)]
+        found[way] = seconds(lambda: learn(copies.pop()), runs=7)  # noqa: B023
+    return found
 
 
 def calls() -> None:
