@@ -1,9 +1,15 @@
 """Vectors of eight numbers do what NumPy does, entry by entry and to the last bit."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
 
+from ocelad.metric.kernels import codes
 from ocelad.metric.kernels.eight import (
     absolute,
     any_less,
@@ -14,6 +20,7 @@ from ocelad.metric.kernels.eight import (
     numbered,
     plus,
     root,
+    spread,
     store,
     store_some,
 )
@@ -34,26 +41,29 @@ def all_of_it(x, y, out):
     store(out, (8, 0), root(absolute(a)))
     store(out, (9, 0), nonzero(a - b))
     store(out, (10, 0), plus(a, b, b))
+    store(out, (11, 0), spread(x, 4))
+    store(out, (12, 0), spread(out, (0, 6)))
     return any_less(a, b), any_less(b, b)
 
 
 def test_arithmetic():
     rng = np.random.default_rng(0)
     for scale in (1e-300, 1e-5, 1.0, 1e5, 1e300):
-        x, y, out = rng.normal(size=8) * scale, rng.normal(size=8), np.full((11, 8), np.nan)
+        x, y, out = rng.normal(size=8) * scale, rng.normal(size=8), np.full((13, 8), np.nan)
         x[5] = y[5]
         less = all_of_it(x, y, out)
         wanted = [x + y, x - y, x * y, x / y, np.minimum(x, y), np.maximum(x, y), np.abs(x), np.full(8, x[3])]
         wanted += [np.sqrt(np.abs(x)), np.where(x == y, 1.0, x - y)]
         np.testing.assert_array_equal(out[:10], wanted)
         np.testing.assert_allclose(out[10], x + y * y, rtol=1e-15, atol=1e-15)
+        np.testing.assert_array_equal(out[11:], [np.full(8, x[4]), np.full(8, x[6] + y[6])])
         assert less == ((x < y).any(), False)
 
 
 def test_not_a_number_is_not_less():
     x, y = np.full(8, np.nan), np.full(8, 1.0)
-    assert all_of_it(x, y, np.zeros((11, 8))) == (False, False)
-    assert all_of_it(y, x, np.zeros((11, 8))) == (False, False)
+    assert all_of_it(x, y, np.zeros((13, 8))) == (False, False)
+    assert all_of_it(y, x, np.zeros((13, 8))) == (False, False)
 
 
 @numba.njit
@@ -106,26 +116,35 @@ def test_columns_are_turned_and_nothing_else(count, k, more, ordered):
     kept = max(k, 1)
     Q, U, wide = rng.normal(size=(14, 44)), rng.normal(size=(14, 8)), -(-kept // 8) * 8
     U[rng.random(U.shape) < 0.6] = 0.0
-    V = np.full((1, 48, wide), np.nan)  # what is beyond the columns does not matter
-    V[0, : k + more, :kept] = rng.normal(size=(k + more, kept))
+    V = rng.normal(size=(1, 48, wide))
     rows = rng.permutation(14).astype(np.int64)
     source = np.concatenate([rng.permutation(44)[:k], rng.permutation(8)[:more], np.zeros(8)]).astype(np.int64)
-    target = np.arange(kept) if ordered else rng.permutation(44)[:kept]
+    target = np.arange(min(wide, 44)) if ordered else rng.permutation(44)[:kept]
     wanted = Q.copy()
     taken = np.hstack([Q[:, source[:k]], U[:, source[k : k + more]]])[rows[:count]]
-    wanted[np.ix_(rows[:count], target)] = taken @ V[0, : k + more, :kept]
-    rotate(
-        Q,
-        U,
-        rows,
-        count,
-        source,
-        k,
-        more,
-        V,
-        target,
-        kept,
-        np.full((5, wide), np.nan),
-        np.zeros(48, dtype=np.int64),
-    )
+    wanted[np.ix_(rows[:count], target)] = taken @ V[0, : k + more, : len(target)]
+    copies, some = np.full((codes.COPIES, 48), np.nan), np.zeros(48, dtype=np.int64)
+    rotate(Q, U, rows, count, 44, source, k, more, V, target, kept, ordered, copies, some)
     np.testing.assert_allclose(Q, wanted, rtol=0, atol=1e-13)
+
+
+def test_the_other_kind_of_processor(tmp_path):
+    """Whether registers have room for many vectors decides what is done at once: both must be right."""
+    code = (
+        "import ocelad.metric.kernels.eight as eight; eight.ROOMY = not eight.ROOMY\n"
+        "import numpy as np; from test_kernels import solved; import test_eight\n"
+        "rng = np.random.default_rng(0); d, z = np.sort(rng.random(37)), rng.normal(size=37)\n"
+        "w, V = solved(d, z, 0.3)\n"
+        "np.testing.assert_allclose((V * w) @ V.T, np.diag(d) + 0.3 * np.outer(z, z), atol=1e-13)\n"
+        "np.testing.assert_allclose(V.T @ V, np.eye(37), atol=2e-14)\n"
+        "for ordered in (True, False):\n"
+        "    for k, more in ((17, 0), (24, 2), (41, 3)):\n"
+        "        test_eight.test_columns_are_turned_and_nothing_else(11, k, more, ordered)\n"
+        "print('right')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},  # what is kept is of this kind
+    )  # fmt: skip
+    assert done.stdout == "right\n", done.stderr

@@ -92,8 +92,12 @@ def dense(Q, s, r, sigma):
 def scratch(size):
     index = np.zeros((codes.INDICES, size + 72), dtype=np.int64)
     index[codes.EVERY] = np.arange(size + 72)
-    lane, V, out = np.zeros(codes.LANES), np.zeros((1, size + 4, codes.WIDTH)), np.zeros((5, codes.WIDTH))
-    return np.zeros((codes.VECTORS, size + 72)), lane, V, out, index
+    lane, V, copies = (
+        np.zeros(codes.LANES),
+        np.zeros((1, size + 4, codes.WIDTH)),
+        np.zeros((codes.COPIES, codes.WIDTH)),
+    )
+    return np.zeros((codes.VECTORS, size + 72)), lane, V, copies, index
 
 
 def dictionary(Q, r, rng):
@@ -141,7 +145,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     M = dense(Q, s, r, sigma)
     w, V = np.linalg.eigh(M + a * np.outer(u, u))
     expected = (V * np.maximum(w - tau, 0)) @ V.T
-    z, (vec, lane, V, out, index), square = np.zeros(20), scratch(40), float(u @ u)
+    z, (vec, lane, V, copies, index), square = np.zeros(20), scratch(40), float(u @ u)
     every, before = index[codes.EVERY], r
     if kept_by == "columns":
         project(Q, r, u, every, n, z)
@@ -151,7 +155,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
         turned, tall = Q, n
     else:
         own = dictionary(Q, r, rng)
-        stack, (vec, _, _, lane, V, out, index, _) = own.arrays[: codes.AT_VEC], own.arrays[codes.AT_VEC :]
+        stack, (vec, _, _, lane, V, copies, index, _) = own.arrays[: codes.AT_VEC], own.arrays[codes.AT_VEC :]
         z[:r], vec[codes.DIFFERENCE, :n] = own.columns(1).T @ u, u
         remember(square, index[codes.EVERY], n, stack, own.arrays[codes.AT_VEC :])
         if r < n:
@@ -159,7 +163,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
         turned, tall = own.F[1], height(1, own.meta)
     if r > before:
         s[before] = sigma
-    rank_one(turned, tall, s, r, z, a, vec, lane, V, out, index)
+    rank_one(turned, tall, s, r, z, a, vec, lane, V, copies, index)
     r, rest = shrink(turned, tall, s, r, sigma, tau)
     if kept_by == "dictionary":
         own.meta[codes.RANK, 1] = r
@@ -264,7 +268,7 @@ def test_a_pickle_of_another_version_is_refused():
     pairs, y = comparisons(seed=5, steps=20, n=5)
     state = dict(vars(MetricTracker().partial_fit(pairs, y)._ocelad.ensemble))
     arrays = list(state["arrays"])
-    for at in (codes.AT_VEC, codes.AT_INDEX, codes.AT_LANE):
+    for at in (codes.AT_VEC, codes.AT_INDEX, codes.AT_LANE, codes.AT_COPIES):
         other = [*arrays[:at], arrays[at][:-1], *arrays[at + 1 :]]
         with pytest.raises(ValueError, match="pickled by another version of ocelad"):
             StackedRice.__new__(StackedRice).__setstate__({**state, "arrays": tuple(other)})

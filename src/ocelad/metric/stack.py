@@ -68,7 +68,7 @@ class StackedRice(Storage):
             kept = (s > 0) | (geometry != codes.FROBENIUS)  # others need all, and lift what is too small
             sigma, s, V = 0.0, s[kept], V[:, kept]
         rank = len(s)
-        self._allocate(slots=max(5, len(kind.spans) + 1), room=min(whole(4, self.n), max(8, whole(4, rank + 1))))
+        self._allocate(slots=max(5, len(kind.spans) + 1), room=max(8, whole(4, min(self.n, rank + 1))))
         self.E[0, : self.n, :rank], self.S[0, :rank] = V, s
         if self.deferred and rank:
             self.F[0, :rank, :rank] = np.eye(rank)

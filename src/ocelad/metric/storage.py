@@ -61,7 +61,7 @@ class Storage:
             np.zeros(height + 8),
             np.zeros(codes.LANES),
             np.zeros((panels, max(room, height) + 8, min(codes.WIDTH, wide))),
-            np.zeros((5, wide)),
+            np.zeros((codes.COPIES, wide)),
             index,
             np.zeros((self.late + 6, long if self.late else 0)),
         )
@@ -87,8 +87,9 @@ class Storage:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        kept = (self.arrays[codes.AT_VEC], self.arrays[codes.AT_INDEX], self.arrays[codes.AT_LANE])
-        if tuple(map(len, kept)) != (codes.VECTORS, codes.INDICES, codes.LANES):  # kernels would go beyond them
+        scratch = (codes.AT_VEC, codes.AT_INDEX, codes.AT_LANE, codes.AT_COPIES)
+        expected = [codes.VECTORS, codes.INDICES, codes.LANES, codes.COPIES]
+        if [len(self.arrays[at]) for at in scratch] != expected:  # kernels would go beyond them
             raise ValueError(
                 "this tracker was pickled by another version of ocelad; files of ocelad.save last longer"
             )

@@ -111,7 +111,7 @@ def learn(
 ) -> None:
     """One COMID step of every level, after `judge`."""
     E, F, S, scalars, meta, losses, state, options, _, _, L, A = stack
-    vec, Z, _, lane, V, out, index, work = scratch
+    vec, Z, _, lane, V, copies, index, work = scratch
     n, u, room, most = int(options[N]), vec[DIFFERENCE], S.shape[1], int(options[MAX_RANK])
     if deferred is not None:
         prepare(square, rows, count, stack, scratch)
@@ -148,7 +148,7 @@ def learn(
                     terms = meta[COUNT, slot]
                     meta[COUNT, slot] = late.add(s, L[slot], A[slot], terms, before, r, z, weight, work)
             if not waits:
-                rank_one(Q, tall, s, r, z, weight, vec, lane, V, out, index)
+                rank_one(Q, tall, s, r, z, weight, vec, lane, V, copies, index)
         shrinks = not waits
         if other is not None:
             shrinks &= not mirror.unlink(s, r, tau, options)

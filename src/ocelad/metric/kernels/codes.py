@@ -42,7 +42,7 @@ EVERY, NONZERO, SOURCE, TARGET, SOME, LANE, INDICES = range(7)
 
 # entries of ``where``: the addresses of the arrays, then their sizes
 AT_E, AT_F, AT_S, AT_SCALARS, AT_META, AT_LOSSES, AT_STATE, AT_OPTIONS, AT_FEATURES, AT_U, AT_L, AT_A = range(12)
-AT_VEC, AT_Z, AT_G, AT_LANE, AT_V, AT_OUT, AT_INDEX, AT_WORK = range(12, 20)
+AT_VEC, AT_Z, AT_G, AT_LANE, AT_V, AT_COPIES, AT_INDEX, AT_WORK = range(12, 20)
 SLOTS, ROWS, ROOM, HEIGHT, PANELS, LONG, TERMS = range(20, 27)
 
 # columns of ``state``, by level: what the weights keep; the length that its step is divided by the root of (where
@@ -53,6 +53,9 @@ LOG_WEIGHT, SPAN, ENDLESS, DRAWN, LENGTH, DIFFUSION, SLOPES, FIELDS = range(8)
 WIDTH = 128
 STRIDE = WIDTH + 8  # no two rows of lanes a multiple of 4096 bytes apart, which caches would confuse
 LANES = 11 * STRIDE
+
+# rows are turned five at a time: copies of these, and one of what is to be put into another order
+COPIES = 6
 
 # so many recent comparisons are kept for all dictionaries
 RING = 64

@@ -34,14 +34,13 @@ from .codes import (
     SINCE,
     SOME,
     SOURCE,
-    TARGET,
     TOUCHED,
     WIDTH,
 )
 from .factored import dot, extend
 from .jit import apart, kernel, sums
 from .layout import Scratch, Stack
-from .product import rotate
+from .product import leave_empty, rotate
 
 SPREAD = 8.0  # how much longer than its combination the coefficients of a unit column may be
 TRACE = 1e-17  # all that is left of a feature in columns of length one: a twentieth of what rounding does to them
@@ -130,21 +129,21 @@ def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
     """E <- (E, U) F, F <- I."""
     apart()
     E, F, scalars, meta, features, U = stack[0], stack[1], stack[3], stack[4], stack[8], stack[9]
-    V, out, index = scratch[4], scratch[5], scratch[6]
+    V, copies, index = scratch[4], scratch[5], scratch[6]
     k, r, since, recent = meta[COUNT, slot], meta[RANK, slot], meta[SINCE, slot], meta[CLOCK, RECENT]
-    seen, source, target, some = features[features.shape[0] - 1], index[SOURCE], index[TARGET], index[SOME]
+    seen, source, some = features[features.shape[0] - 1], index[SOURCE], index[SOME]
     for i in range(k + recent - since):
         source[i] = i if i < k else since + i - k
         for j in range(r):
             V[j // WIDTH, i, j % WIDTH] = F[slot, i, j]
-    for j in range(r):
-        target[j] = j
+        leave_empty(V, i, r)
     touched = old = meta[TOUCHED, slot]
     if recent > since:
         touched = touch(features[slot], touched, seen[LIST], meta[CLOCK, SEEN])
         old = _part(features[slot], touched, seen[MARK])  # here U is zero
-        rotate(E[slot], U, seen[LIST], meta[CLOCK, SEEN], source, k, recent - since, V, target, r, out, some)
-    rotate(E[slot], U, features[slot, LIST], old, source, k, 0, V, target, r, out, some)
+        rows, count = seen[LIST], meta[CLOCK, SEEN]
+        rotate(E[slot], U, rows, count, k, source, k, recent - since, V, source, r, True, copies, some)
+    rotate(E[slot], U, features[slot, LIST], old, k, source, k, 0, V, source, r, True, copies, some)
     for m in range(touched):  # columns that are not in use are empty
         for i in range(r, k):
             E[slot, features[slot, LIST, m], i] = 0.0

@@ -78,6 +78,14 @@ def _eight(_context: Any, _x: Any) -> Any:
     return _EIGHT(types.float64), code
 
 
+def _spread(_context: Any, array: Any, _at: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.bitcast(_place(context, builder, signature, args), ir.DoubleType().as_pointer())
+        return _copies(builder, _VECTOR, builder.load(place))
+
+    return _EIGHT(array, _index(array)), code
+
+
 def _load(_context: Any, array: Any, _at: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_place(context, builder, signature, args), align=8)
@@ -128,6 +136,8 @@ def _plus(_context: Any, _total: Any, _x: Any, _y: Any) -> Any:
 
 eight: Any = intrinsic(_eight)
 """eight(x): x eight times."""
+spread: Any = intrinsic(_spread)
+"""spread(array, at): what a contiguous array has there, eight times; at is not negative, which nobody checks."""
 load: Any = intrinsic(_load)
 """load(array, at): what a contiguous array has there, and the seven numbers after it."""
 store: Any = intrinsic(_store)

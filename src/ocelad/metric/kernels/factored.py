@@ -16,7 +16,7 @@ import numpy as np
 from ...learner import Array, Integers
 from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOME, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
 from .jit import kernel, part, sums
-from .product import rotate
+from .product import leave_empty, rotate
 from .secular import EPS, roots, vectors
 
 LOOSE = 1e-14  # columns farther than this from orthonormal are mended
@@ -157,16 +157,17 @@ def _gram(Q: Array, rows: Integers, count: int, r: int, V: Array) -> float:
 
 
 @part
-def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, out: Array, index: Integers) -> float:
+def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, copies: Array, index: Integers) -> float:
     """Watch over the columns: if rounding has made them less than orthonormal, Q <- Q (3 I - Q'Q) / 2 mends it."""
     off = _gram(Q, rows, count, r, V)
     if off > LOOSE:
         source, target = index[SOURCE], index[TARGET]
         for i in range(r):
-            source[i] = target[i] = i
+            source[i] = i
             for j in range(r):
                 V[j // WIDTH, i, j % WIDTH] = (1.5 if i == j else 0.0) - 0.5 * V[j // WIDTH, i, j % WIDTH]
-        rotate(Q, Q, rows, count, source, r, 0, V, target, r, out, index[SOME])
+            leave_empty(V, i, r)
+        rotate(Q, Q, rows, count, r, source, r, 0, V, target, r, True, copies, index[SOME])
     return off
 
 
@@ -242,7 +243,7 @@ def rank_one(
     vec: Array,
     lane: Array,
     V: Array,
-    out: Array,
+    copies: Array,
     index: Integers,
 ) -> None:
     """The eigenpairs of Q (diag(s) + a z z') Q'."""
@@ -270,4 +271,4 @@ def rank_one(
     for j in range(k):
         target[j] = j if k == r else source[k - 1 - j] if down else source[j]
         s[target[j]] = sign * (near[j] + offset[j]) / scale
-    rotate(Q, Q, index[EVERY], n, source, k, 0, V, target, k, out, index[SOME])
+    rotate(Q, Q, index[EVERY], n, r, source, k, 0, V, target, k, k == r, copies, index[SOME])

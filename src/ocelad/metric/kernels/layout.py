@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...learner import Array, Integers
 from .codes import (
     AT_A,
+    AT_COPIES,
     AT_E,
     AT_F,
     AT_FEATURES,
@@ -15,7 +16,6 @@ from .codes import (
     AT_LOSSES,
     AT_META,
     AT_OPTIONS,
-    AT_OUT,
     AT_S,
     AT_SCALARS,
     AT_STATE,
@@ -24,6 +24,7 @@ from .codes import (
     AT_VEC,
     AT_WORK,
     AT_Z,
+    COPIES,
     FIELDS,
     HEIGHT,
     INDICES,
@@ -72,7 +73,7 @@ def arrays(where: Integers) -> tuple[Stack, Scratch]:
         array_at(floats_at(where[AT_G]), (height + 8,)),
         array_at(floats_at(where[AT_LANE]), (LANES,)),
         array_at(floats_at(where[AT_V]), (panels, max(room, height) + 8, min(WIDTH, wide))),
-        array_at(floats_at(where[AT_OUT]), (5, wide)),
+        array_at(floats_at(where[AT_COPIES]), (COPIES, wide)),
         array_at(integers_at(where[AT_INDEX]), (INDICES, long)),
         array_at(floats_at(where[AT_WORK]), (where[TERMS] + 6, long)),
     )

@@ -109,7 +109,7 @@ def watch(stack: Stack, scratch: Scratch, deferred: Mode) -> None:
     """Keep the columns of all learners orthonormal."""
     apart()
     E, meta, features = stack[0], stack[4], stack[8]
-    V, out, index = scratch[4], scratch[5], scratch[6]
+    V, copies, index = scratch[4], scratch[5], scratch[6]
     if deferred is not None:
         forget(stack, scratch)
     for j in range(meta[CLOCK, LEVELS]):
@@ -118,7 +118,7 @@ def watch(stack: Stack, scratch: Scratch, deferred: Mode) -> None:
         if deferred is not None:
             rows, count = features[slot, LIST], meta[TOUCHED, slot]
         if meta[RANK, slot] > 0:
-            tidy(E[slot], rows, count, meta[RANK, slot], V, out, index)
+            tidy(E[slot], rows, count, meta[RANK, slot], V, copies, index)
 
 
 @kernel

@@ -155,7 +155,8 @@ def roots(
 ) -> None:
     """Root j = near[j] + offset[j], for d[0] < ... < d[k-1], all z[i] != 0, neither large nor tiny altogether.
 
-    Roots ascend, or go down. Uses up four entries after the last of d and z.
+    Roots ascend, or go down; beyond them are other numbers that are not poles. Uses up four entries after the last
+    of d and z, and eight after those of near and offset.
     """
     apart()
     total = 0.0
@@ -187,6 +188,8 @@ def roots(
             lanes = _gather(lane, lanes, index)
             if lanes == 0:
                 break
+    for j in range(k, k + 8):
+        near[j], offset[j] = d[k], total
 
 
 @kernel
