@@ -52,9 +52,9 @@ def poles(rng, kind, k):
 
 def solved(d, z, a):
     k = len(d)
-    vec, V = np.zeros((5, k + 8)), np.zeros((-(-k // codes.WIDTH), k + 4, codes.WIDTH))
-    vec[0, :k], vec[1, :k] = d, np.sqrt(a) * z
-    roots(vec[0], vec[1], k, False, vec[2], vec[3], np.zeros(codes.LANES), np.zeros(codes.WIDTH, dtype=np.int64))
+    vec, V = np.zeros((6, k + 8)), np.zeros((-(-k // codes.WIDTH), k + 4, codes.WIDTH))
+    vec[0, :k], vec[1, :k], vec[5, :k] = d, np.sqrt(a) * z, a * z * z
+    roots(vec[0], vec[5], k, False, vec[2], vec[3], np.zeros(codes.LANES), np.zeros(codes.WIDTH, dtype=np.int64))
     vectors(vec[0], vec[1], k, vec[2], vec[3], vec[4], V)
     return (vec[2] + vec[3])[:k], np.hstack(V)[:k, :k]
 
@@ -308,7 +308,7 @@ def test_works_where_nothing_can_be_kept_on_disk(tmp_path):
         "    return real(*args, **options)\n"
         "numba.njit = refuse\n"
         "from ocelad.metric.kernels.secular import roots\n"
-        "v = np.ones((4, 9)); v[1] = 2; lane, index = np.zeros(2000), np.zeros(128, dtype=np.int64)\n"
+        "v = np.ones((4, 9)); v[1] = 4; lane, index = np.zeros(2000), np.zeros(128, dtype=np.int64)\n"
         "roots(v[0], v[1], 1, False, v[2], v[3], lane, index)\n"
         "print(v[2, 0] + v[3, 0])"
     )

@@ -33,9 +33,8 @@ LIST, MARK = range(2)
 SIGMA, MU, DISCARDED, DEBT, SCALARS = range(5)
 
 # rows of ``vec``, scratch for floats
-DIFFERENCE, RECENTLY, RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, NEAREST, OFFSET, ZHAT, CHANCE, VECTORS = range(
-    12
-)
+DIFFERENCE, RECENTLY, RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, SQUARE, NEAREST, OFFSET = range(10)
+ZHAT, CHANCE, VECTORS = range(10, 13)
 
 # rows of ``index``, scratch for integers
 EVERY, NONZERO, SOURCE, TARGET, SOME, LANE, INDICES = range(7)
@@ -52,7 +51,8 @@ LOG_WEIGHT, SPAN, ENDLESS, DRAWN, LENGTH, DIFFUSION, SLOPES, FIELDS = range(8)
 # roots of the secular equation advance in groups of WIDTH lanes; so many numbers describe a group
 WIDTH = 128
 STRIDE = WIDTH + 8  # no two rows of lanes a multiple of 4096 bytes apart, which caches would confuse
-LANES = 11 * STRIDE
+LANE_ROWS = 12
+LANES = LANE_ROWS * STRIDE
 
 # rows are turned five at a time: copies of these, and one of what is to be put into another order
 COPIES = 6

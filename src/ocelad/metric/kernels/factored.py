@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from ...learner import Array, Integers
-from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOME, SOURCE, TARGET, WEIGHT, WIDTH, ZHAT
+from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOME, SOURCE, SQUARE, TARGET, WEIGHT, WIDTH, ZHAT
 from .jit import kernel, part, sums
 from .product import leave_empty, rotate
 from .secular import EPS, roots, vectors
@@ -184,9 +184,12 @@ def _order(s: Array, r: int, sign: float, index: Integers) -> None:
 
 
 @kernel
-def _poles(s: Array, z: Array, k: int, scale: float, length: float, source: Integers, d: Array, y: Array) -> None:
+def _poles(
+    s: Array, z: Array, k: int, scale: float, length: float, source: Integers, d: Array, y: Array, w: Array
+) -> None:
     for m in range(k):
         d[m], y[m] = s[source[m]] * scale, z[source[m]] * length
+        w[m] = y[m] * y[m]
 
 
 @kernel
@@ -224,12 +227,12 @@ def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, tiny: float, small: f
 
 @kernel
 def _scales(largest: float, a: float) -> tuple[float, float]:
-    """What s and z are multiplied by, so that diag(s) + a z z' becomes diag(s) + z z', and about 1 altogether.
+    """Multiplied by these, s by the first twice, diag(s) + a z z' becomes diag(s) + z z', about 1 altogether.
 
-    A power of four for s: nothing is rounded, and products of a few gaps neither overflow nor vanish.
+    The first is a power of two: nothing is rounded, and products of a few gaps neither overflow nor vanish.
     """
     root = math.ldexp(1.0, -max(math.frexp(largest)[1] // 2, -500))
-    return root * root, root * np.sqrt(abs(a))
+    return root, root * np.sqrt(abs(a))
 
 
 @part
@@ -248,27 +251,28 @@ def rank_one(
 ) -> None:
     """The eigenpairs of Q (diag(s) + a z z') Q'."""
     source, target, lanes = index[SOURCE], index[TARGET], index[LANE]
-    d, y, near, offset = vec[POLE], vec[WEIGHT], vec[NEAREST], vec[OFFSET]
+    d, y, w, near, offset = vec[POLE], vec[WEIGHT], vec[SQUARE], vec[NEAREST], vec[OFFSET]
     zz = dot(z, z, r)
     if a == 0.0 or zz == 0.0:
         return
     sign = 1.0 if a > 0.0 else -1.0  # for a < 0, minus the whole matrix is solved
     _order(s, r, sign, source)
     largest = max(abs(s[source[0]]), abs(s[source[r - 1]]), abs(a) * zz)
-    scale, length = _scales(largest, a)
+    unit, length = _scales(largest, a)
+    scale, back = unit * unit, 1.0 / unit
     tiny = 8.0 * EPS * largest
     small = tiny * scale / (length * np.sqrt(zz))
     k = r
-    _poles(s, z, k, sign * scale, length, source, d, y)
+    _poles(s, z, k, sign * scale, length, source, d, y, w)
     if _crowded(d, y, k, tiny * scale, small):
         k = _deflate(Q, n, s, r, z, tiny, small / length, source)
-        _poles(s, z, k, sign * scale, length, source, d, y)
+        _poles(s, z, k, sign * scale, length, source, d, y, w)
     if k == 0:
         return
     down = a > 0.0  # eigenvalues are to descend, so that those that come to 0 are the last columns
-    roots(d, y, k, down, near, offset, lane, lanes)
+    roots(d, w, k, down, near, offset, lane, lanes)
     vectors(d, y, k, near, offset, vec[ZHAT], V)
     for j in range(k):
         target[j] = j if k == r else source[k - 1 - j] if down else source[j]
-        s[target[j]] = sign * (near[j] + offset[j]) / scale
+        s[target[j]] = sign * (near[j] + offset[j]) * back * back
     rotate(Q, Q, index[EVERY], n, r, source, k, 0, V, target, k, k == r, copies, index[SOME])
