@@ -118,13 +118,14 @@ def test_columns_are_turned_and_nothing_else(count, k, more, ordered):
     U[rng.random(U.shape) < 0.6] = 0.0
     V = rng.normal(size=(1, 48, wide))
     rows = rng.permutation(14).astype(np.int64)
-    source = np.concatenate([rng.permutation(44)[:k], rng.permutation(8)[:more], np.zeros(8)]).astype(np.int64)
+    own = rng.permutation(k if ordered else 44)[:k]
+    source = np.concatenate([own, rng.permutation(8)[:more], np.zeros(8)]).astype(np.int64)
     target = np.arange(min(wide, 44)) if ordered else rng.permutation(44)[:kept]
     wanted = Q.copy()
     taken = np.hstack([Q[:, source[:k]], U[:, source[k : k + more]]])[rows[:count]]
     wanted[np.ix_(rows[:count], target)] = taken @ V[0, : k + more, : len(target)]
     copies, some = np.full((codes.COPIES, 48), np.nan), np.zeros(48, dtype=np.int64)
-    rotate(Q, U, rows, count, 44, source, k, more, V, target, kept, ordered, copies, some)
+    rotate(Q, U, rows, count, kept if ordered else 44, source, k, more, V, target, kept, copies, some)
     np.testing.assert_allclose(Q, wanted, rtol=0, atol=1e-13)
 
 

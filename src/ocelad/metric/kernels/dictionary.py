@@ -142,8 +142,8 @@ def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
         touched = touch(features[slot], touched, seen[LIST], meta[CLOCK, SEEN])
         old = _part(features[slot], touched, seen[MARK])  # here U is zero
         rows, count = seen[LIST], meta[CLOCK, SEEN]
-        rotate(E[slot], U, rows, count, k, source, k, recent - since, V, source, r, True, copies, some)
-    rotate(E[slot], U, features[slot, LIST], old, k, source, k, 0, V, source, r, True, copies, some)
+        rotate(E[slot], U, rows, count, r, source, k, recent - since, V, source, r, copies, some)
+    rotate(E[slot], U, features[slot, LIST], old, r, source, k, 0, V, source, r, copies, some)
     for m in range(touched):  # columns that are not in use are empty
         for i in range(r, k):
             E[slot, features[slot, LIST, m], i] = 0.0

@@ -161,13 +161,13 @@ def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, copies: Array, 
     """Watch over the columns: if rounding has made them less than orthonormal, Q <- Q (3 I - Q'Q) / 2 mends it."""
     off = _gram(Q, rows, count, r, V)
     if off > LOOSE:
-        source, target = index[SOURCE], index[TARGET]
+        source = index[SOURCE]
         for i in range(r):
             source[i] = i
             for j in range(r):
                 V[j // WIDTH, i, j % WIDTH] = (1.5 if i == j else 0.0) - 0.5 * V[j // WIDTH, i, j % WIDTH]
             leave_empty(V, i, r)
-        rotate(Q, Q, rows, count, r, source, r, 0, V, target, r, True, copies, index[SOME])
+        rotate(Q, Q, rows, count, r, source, r, 0, V, source, r, copies, index[SOME])
     return off
 
 
@@ -275,4 +275,4 @@ def rank_one(
     for j in range(k):
         target[j] = j if k == r else source[k - 1 - j] if down else source[j]
         s[target[j]] = sign * (near[j] + offset[j]) * back * back
-    rotate(Q, Q, index[EVERY], n, r, source, k, 0, V, target, k, k == r, copies, index[SOME])
+    rotate(Q, Q, index[EVERY], n, r, source, k, 0, V, target, k, copies, index[SOME])

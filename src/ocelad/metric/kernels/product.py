@@ -95,15 +95,14 @@ def rotate(
     V: Array,
     target: Integers,
     kept: int,
-    ordered: bool,
     copies: Array,
     some: Integers,
 ) -> None:
-    """Columns target[j] of Q, if ordered columns j, become sum_i V[i, j] times columns source[i], for j < kept.
+    """The first columns of Q, or ``target``, become sum_i V[i, j] times columns source[i], for j < kept.
 
-    V as `vectors` leaves it; after k columns of Q, which are among its first ``width``, come as many of U as
-    ``more`` says. Five of the given rows and eight columns at a time, or 24: if ordered, columns beyond those kept
-    too, up to a multiple of eight, become what V says; else the first ``width`` remain, but for those of target.
+    V as `vectors` leaves it; after k columns of Q, which are among its first, come as many of U as ``more`` says.
+    Five of the given rows and eight columns at a time, or 24: columns beyond those kept too, up to a multiple of
+    eight, become what V says. Where more columns are in use (``width``), these stay, and others go to ``target``.
     """
     apart()
     last, zero = count - 1, eight(0.0)
@@ -118,7 +117,7 @@ def rotate(
             _expect(U, more and U.shape[1], rows, m + 5, min(m + 10, count))
         for row in range(5):
             e = rows[min(m + row, last)]
-            for i in range(0, width, 8):
+            for i in range(0, max(width, k), 8):
                 x = min(i, Q.shape[1] - 8)
                 store(copies, (row, x), load(Q, (e, x)))
         present = 0
@@ -149,6 +148,6 @@ def rotate(
                     sums = _five(U, five, source[some[x]], load(V, (panel, some[x], lane)), sums)
                 _put(Q, five, j, sums)
                 j += 8
-        if not ordered:
+        if kept < width:
             for row in range(min(5, count - m)):
                 _move(Q[rows[m + row]], width, kept, target, copies[row], copies[5])
