@@ -75,7 +75,8 @@ class StackedRice(Storage):
             self.features[0, codes.LIST, : self.n], self.features[0, codes.MARK, : self.n] = np.arange(self.n), 1
             self.meta[codes.TOUCHED, 0] = self.n
         self.scalars[0, codes.SIGMA], self.scalars[0, codes.MU] = sigma, recipe.mu
-        self.meta[codes.RANK, 0] = self.meta[codes.COUNT, 0] = rank
+        self.meta[codes.RANK, 0] = rank
+        self.meta[codes.COUNT, 0] = rank if self.deferred else 0
 
     @property
     def discarded(self) -> Array:
