@@ -194,9 +194,10 @@ def forget(stack: Stack, scratch: Scratch) -> None:
     meta, features, U = stack[4], stack[8], stack[9]
     for j in range(meta[CLOCK, LEVELS]):
         slot = meta[ORDER, j]
-        if meta[RANK, slot] > 0 and meta[SINCE, slot] < meta[CLOCK, RECENT]:
+        rank = meta[RANK, slot]
+        if rank > 0 and (meta[SINCE, slot] < meta[CLOCK, RECENT] or meta[COUNT, slot] > rank):
             compress(slot, stack, scratch)
-        elif meta[RANK, slot] == 0:
+        elif rank == 0:
             discard(slot, stack)
     clear(U, meta[CLOCK, RECENT], features[features.shape[0] - 1], meta[CLOCK, SEEN])
     for slot in range(meta.shape[1]):
