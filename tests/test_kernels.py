@@ -50,12 +50,12 @@ def poles(rng, kind, k):
     return np.cumsum(10.0 ** rng.uniform(-11, 0, size=k))  # gaps over eleven orders of magnitude
 
 
-def solved(d, z, a):
+def solved(d, z, a, down=False):
     k = len(d)
     vec, V = np.zeros((6, k + 8)), np.zeros((-(-k // codes.WIDTH), k + 4, codes.WIDTH))
     vec[0, :k], vec[1, :k], vec[5, :k] = d, np.sqrt(a) * z, a * z * z
-    roots(vec[0], vec[5], k, False, vec[2], vec[3], np.zeros(codes.LANES), np.zeros(codes.WIDTH, dtype=np.int64))
-    vectors(vec[0], vec[1], k, vec[2], vec[3], vec[4], V)
+    roots(vec[0], vec[5], k, down, vec[2], vec[3], np.zeros(codes.LANES), np.zeros(codes.WIDTH, dtype=np.int64))
+    vectors(vec[0], vec[1], k, down, vec[2], vec[3], vec[4], V)
     return (vec[2] + vec[3])[:k], np.hstack(V)[:k, :k]
 
 
@@ -80,6 +80,17 @@ def test_diagonal_plus_rank_one(seed, k, kind, spread, size):
     assert (np.diff(w) >= 0).all()  # they interlace with the poles
     assert (w >= d).all()
     assert (w[:-1] <= d[1:]).all()
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_weights_of_many_close_poles_are_recomputed_in_range(down):
+    """Half of the poles are as good as one: in the wrong order, products of gaps are 1e-384 or as large."""
+    rng = np.random.default_rng(0)
+    d = np.concatenate([np.linspace(0.0, 0.5, 32), 1.0 + 1e-12 * np.arange(1, 33)])
+    z = 1e-2 * rng.normal(size=64)
+    w, V = solved(d, z, 1.0, down)
+    np.testing.assert_allclose((V * w) @ V.T, np.diag(d) + np.outer(z, z), atol=2e-14)
+    np.testing.assert_allclose(V.T @ V, np.eye(64), atol=2e-14)
 
 
 # One factored learner
@@ -356,6 +367,24 @@ def test_sparse_differences_are_learned_as_dense_ones(deferred, monkeypatch):
     np.testing.assert_allclose(dense.pair_distance(pairs), rows.pair_distance(pairs), rtol=1e-9)
 
 
+def test_dictionaries_with_surplus_columns_are_looked_after(monkeypatch):
+    """A learner that has just shrunk has fewer columns than its dictionary: the others are still in use."""
+    monkeypatch.setattr("ocelad.metric.stack._DEFERRED", 1)
+    rng, n, steps = np.random.default_rng(0), 40, 4096
+    pairs = rng.normal(size=(steps, 2, 16)) @ rng.normal(size=(16, n)) + 0.01 * rng.normal(size=(steps, 2, n))
+    size = np.square(pairs[:, 0, :5] - pairs[:, 1, :5]).sum(axis=1)
+    y = np.where(size < np.median(size), 1, -1)
+    tracker = MetricTracker(regularizer=NuclearNorm(0.01), base=32)
+    stack = None
+    for part in np.array_split(np.arange(steps), 4):
+        tracker.partial_fit(pairs[part], y[part])
+        stack = tracker._ocelad.ensemble
+        for slot in stack.meta[codes.ORDER, : stack.levels]:
+            Q = stack.columns(slot)
+            np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)
+    assert stack.deferred
+
+
 def test_features_met_long_ago_are_forgotten():
     """A step costs what the features of late cost, however many there have ever been."""
     rng, n, steps = np.random.default_rng(9), 800, 1200
@@ -381,8 +410,14 @@ def test_features_met_long_ago_are_forgotten():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"origin": 0.5, "base": 2}, {"start": "continue"}, {"loss": Logistic(), "weights": CoinBetting()}],
-    ids=repr,
+    [
+        {},
+        {"origin": 0.5, "base": 2},
+        {"start": "continue"},
+        {"loss": Logistic(), "weights": CoinBetting()},
+        {"origin": np.diag(np.where(np.arange(66) < 60, 1.0, 0.0)), "base": 1},
+    ],
+    ids=str,
 )
 def test_learners_of_full_rank_are_diagonalised_late(options, tmp_path):
     """Against the list of black boxes; one by one, and through a file, to the bit."""

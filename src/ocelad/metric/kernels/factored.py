@@ -271,7 +271,7 @@ def rank_one(
         return
     down = a > 0.0  # eigenvalues are to descend, so that those that come to 0 are the last columns
     roots(d, w, k, down, near, offset, lane, lanes)
-    vectors(d, y, k, near, offset, vec[ZHAT], V)
+    vectors(d, y, k, down, near, offset, vec[ZHAT], V)
     for j in range(k):
         target[j] = j if k == r else source[k - 1 - j] if down else source[j]
         s[target[j]] = sign * (near[j] + offset[j]) * back * back

@@ -236,7 +236,7 @@ def roots(
 
 
 @kernel
-def vectors(d: Array, z: Array, k: int, near: Array, offset: Array, zhat: Array, V: Array) -> None:
+def vectors(d: Array, z: Array, k: int, down: bool, near: Array, offset: Array, zhat: Array, V: Array) -> None:
     """The eigenvector of root j, as `roots` has left it, is column j of V, kept as V[j // WIDTH, i, j % WIDTH]."""
     apart()
     for i in range(0, k, 8):
@@ -245,7 +245,8 @@ def vectors(d: Array, z: Array, k: int, near: Array, offset: Array, zhat: Array,
             above = below = eight(1.0)
             for j in range(first, min(first + 8, k)):
                 above = above * ((pole - spread(near, j)) - spread(offset, j))
-                below = below * nonzero(pole - spread(d, j))  # 0 is but that of a pole from itself
+                own = k - 1 - j if down else j  # the pole next to this root: else quotients are beyond numbers
+                below = below * nonzero(pole - spread(d, own))  # 0 is but that of a pole from itself
             square = square * (above / below)
         store(zhat, i, root(absolute(square)))
     for i in range(k):
