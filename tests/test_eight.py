@@ -9,7 +9,8 @@ import numba
 import numpy as np
 import pytest
 
-from ocelad.metric.kernels import codes
+from called import called
+from ocelad.metric.kernels import codes, product
 from ocelad.metric.kernels.eight import (
     absolute,
     any_less,
@@ -24,7 +25,8 @@ from ocelad.metric.kernels.eight import (
     store,
     store_some,
 )
-from ocelad.metric.kernels.product import rotate
+
+rotate = called(product.rotate)
 
 
 @numba.njit(error_model="numpy")

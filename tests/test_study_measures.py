@@ -5,6 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
+from called import called
 from ocelad import MetricTracker
 from ocelad.data import DriftingClusters, Segment, blocks
 from ocelad.evaluate import cluster_nmi, kmeans, knn_error, nmi, quick_cluster_nmi, quick_knn_error
@@ -129,25 +130,27 @@ def test_clusters_are_as_good_as_ten_starts_of_scikit_learn(embeddings):
 def test_three_clusters_in_three_dimensions_are_added_up_as_any_number_is():
     rng = np.random.default_rng(0)
     labels, work = np.empty(500, dtype=np.int64), np.empty((2, 500))
+    assign, add_up, add_up_3 = called(kmeans._assign), called(kmeans._totals), called(kmeans._totals_3)
     for _ in range(50):
         X, centres = rng.normal(size=(3, 500)), 2.0 * rng.normal(size=(3, 3))
         (totals, counts), (quick, number) = (np.empty((3, 3)), np.empty(3)), (np.empty((3, 3)), np.empty(3))
-        kmeans._assign(X, centres, labels, work)
-        kmeans._totals(X, labels, totals, counts)
-        kmeans._totals_3(X, X.sum(axis=1), centres, quick, number)
+        assign(X, centres, labels, work)
+        add_up(X, labels, totals, counts)
+        add_up_3(X, X.sum(axis=1), centres, quick, number)
         np.testing.assert_array_equal(number, counts)
         np.testing.assert_allclose(quick, totals, atol=1e-10)
 
 
 @pytest.mark.parametrize(("dimensions", "k"), [(3, 3), (2, 3), (3, 4)])
 def test_centres_move_as_scikit_learns_do(dimensions, k):
+    move = called(kmeans._lloyd)
     rng = np.random.default_rng(0)
     for _ in range(10):
         Z = rng.normal(size=(400, dimensions)) + rng.integers(3, size=(400, 1))
         Z -= Z.mean(axis=0)
         centres, labels, work = Z[:k].copy(), np.empty(400, dtype=np.int64), np.empty((2, 400))
         expected = KMeans(k, init=centres, n_init=1, tol=0.0, algorithm="lloyd").fit(Z)
-        within = kmeans._lloyd(np.ascontiguousarray(Z.T), centres, labels, work)
+        within = move(np.ascontiguousarray(Z.T), centres, labels, work)
         assert within == pytest.approx(expected.inertia_, rel=1e-9)
         np.testing.assert_allclose(centres, expected.cluster_centers_, atol=1e-9)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..learner import Array
-from ..metric.kernels.jit import kernel, sums
+from ..metric.kernels.jit import entry, kernel, sums
 from .online_itml import new_distance as readable
 
 new_distance = kernel(readable)
@@ -50,7 +50,7 @@ def turn(G: Array, v: Array, c: float) -> None:
             G[i, j] -= c * w * v[j]
 
 
-@kernel
+@entry
 def learn(
     u: Array, y: Array, seen: Array, known: int, ordered: Array, G: Array, rate: float, low: float, high: float
 ) -> None:

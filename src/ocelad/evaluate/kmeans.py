@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..learner import Array
-from ..metric.kernels.jit import apart, kernel, sums
+from ..metric.kernels.jit import apart, entry, kernel, sums
 from .nearest import squares
 
 Labels = NDArray[np.int64]
@@ -22,7 +22,7 @@ ITERATIONS = 300
 MANY = 32  # points that are passed over at a time
 
 
-@kernel
+@entry
 def clusters(X: Array, some: Array, k: int, draws: Array) -> Labels:
     """The cluster of each point; ``some`` are some of them, and each start has its draws."""
     d, n = X.shape
@@ -43,18 +43,23 @@ def clusters(X: Array, some: Array, k: int, draws: Array) -> Labels:
     return labels
 
 
-@sums
+@entry
 def centred(X: Array) -> Array:
     """The points with their mean at 0."""
     own = np.empty(X.shape)
     for e in range(X.shape[0]):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += X[e, j]
-        mean = total / X.shape[1]
+        mean = _sum(X[e]) / X.shape[1]
         for j in range(X.shape[1]):
             own[e, j] = X[e, j] - mean
     return own
+
+
+@sums
+def _sum(x: Array) -> float:
+    total = 0.0
+    for j in range(len(x)):
+        total += x[j]
+    return total
 
 
 @kernel

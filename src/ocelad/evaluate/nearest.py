@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..learner import Array
 from ..metric.kernels.eight import any_less, eight, load, numbered, store
-from ..metric.kernels.jit import kernel
+from ..metric.kernels.jit import entry, kernel
 
 Labels = NDArray[np.int64]
 
@@ -22,7 +22,7 @@ FEW = 5
 HUGE, FAR = 1e140, 1e150  # below the one, squares of differences are less than one from the other; and finite
 
 
-@kernel
+@entry
 def errors(X: Array, order: Labels, labels: Labels, classes: int, k: int) -> int:
     """How many points are not of the class of most of their k nearest; of classes with equal votes the nearest.
 

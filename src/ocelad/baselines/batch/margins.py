@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...learner import Array, Integers
-from ...metric.kernels.jit import sums
+from ...metric.kernels.jit import entry, sums
 
 
-@sums
+@entry
 def pushing(X: Array, Z: Array, targets: Integers, impostors: Integers, rounding: float, Y: Array) -> float:
     """The sum of hinges over these impostors, in ascending order; its gradient's y are added to Y."""
     n, k, many, at, total = len(X), targets.shape[1], len(impostors), 0, 0.0

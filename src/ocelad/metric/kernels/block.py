@@ -48,7 +48,7 @@ from .codes import (
 )
 from .dictionary import forget, height, prepare, widen
 from .factored import distance, extend, project, rank_one, shrink, truncate
-from .jit import Mode, kernel, part
+from .jit import Mode, entry, part
 from .layout import Scratch, Stack, arrays
 from .levels import opening, room_for, shift, watch
 from .losses import effective_step, margin, margin_loss
@@ -169,7 +169,7 @@ def learn(
 # What Python calls
 
 
-@kernel
+@entry
 def run(
     values: Array,
     start: Integers,
@@ -230,7 +230,7 @@ def run(
     return y.shape[0]
 
 
-@kernel
+@entry
 def open_levels(t: int, where: Integers, deferred: Mode, waiting: Mode, other: Mode) -> tuple[int, int]:
     """Open the levels of time t: first, ..., last - 1. Returns these two, or twice -1 if there is no room."""
     stack, scratch = arrays(where)
@@ -244,7 +244,7 @@ def open_levels(t: int, where: Integers, deferred: Mode, waiting: Mode, other: M
     return first, last
 
 
-@kernel
+@entry
 def one(u: Array, y: float, where: Integers, learns: bool, deferred: Mode, waiting: Mode, other: Mode) -> None:
     """Judge a comparison at every level, and learn it."""
     stack, scratch = arrays(where)
