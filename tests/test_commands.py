@@ -132,7 +132,7 @@ def test_the_time_line_is_drawn_with_its_alarms(folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["embed", "run", "pairs.csv"], "there is no column length, which is a feature of the metric"),
+        (["embed", "run", "pairs.csv"], "there is no column length; the metric's features are length, width"),
         (["embed", "run", "points.csv", "--dimensions", "4"], "at most 3"),
         (["embed", "points.csv", "points.csv"], "not a file that ocelad.save wrote"),
         (["embed", "run", "nothing.csv"], "nothing.csv"),

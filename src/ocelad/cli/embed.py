@@ -24,7 +24,7 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
     """Give the points of TABLE coordinates in which the metric of TRACKER is the Euclidean distance.
 
     TRACKER is a file of ocelad.save, or the folder of a run of ocelad track. The table must have the metric's
-    features by name; columns that are no features are passed on.
+    features by name (what was x_age and z_age in comparisons is age); columns that are no features are passed on.
 
     \b
     ocelad embed run points.csv --dimensions 3 --out coordinates.csv
@@ -36,7 +36,8 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
         features = rows.header if names is None else list(names)
         missing = [name for name in features if name not in rows.header]
         if missing:
-            raise ValueError(f"{rows.name}: there is no column {missing[0]}, which is a feature of the metric")
+            few = ", ".join(features[:6]) + (", ..." if len(features) > 6 else "")
+            raise ValueError(f"{rows.name}: there is no column {missing[0]}; the metric's features are {few}")
         if len(features) != metric.n:
             raise ValueError(
                 f"{rows.name}: it has {len(features)} columns, and the metric has {metric.n} features"
