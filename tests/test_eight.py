@@ -135,7 +135,7 @@ def test_the_other_kind_of_processor(tmp_path):
     """Whether registers have room for many vectors decides what is done at once: both must be right."""
     code = (
         "import ocelad.metric.kernels.eight as eight; eight.ROOMY = not eight.ROOMY\n"
-        "import numpy as np; from test_kernels import solved; import test_eight\n"
+        "import numpy as np; from test_steps import solved; import test_eight\n"
         "rng = np.random.default_rng(0); d, z = np.sort(rng.random(37)), rng.normal(size=37)\n"
         "w, V = solved(d, z, 0.3)\n"
         "np.testing.assert_allclose((V * w) @ V.T, np.diag(d) + 0.3 * np.outer(z, z), atol=1e-13)\n"

@@ -1,4 +1,4 @@
-"""The compiled path: the secular equation at its worst, the stack against the list of black boxes."""
+"""The compiled path: the stack against the list of black boxes."""
 
 import copy
 import io
@@ -10,19 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import ocelad
-from called import called
 from literal import Literal
 from ocelad import (
     AdaNormalHedge,
     CoinBetting,
     FixedShare,
-    Hinge,
     Logistic,
     MetricTracker,
     NuclearNorm,
@@ -32,187 +28,10 @@ from ocelad import (
     SquaredHinge,
     Unregularized,
 )
-from ocelad.metric.comid import Descent, Recipe
-from ocelad.metric.kernels import block, codes, dictionary, factored, late, secular
+from ocelad.metric.kernels import block, codes
 from ocelad.metric.notice import Announced
 from ocelad.metric.stack import StackedRice
 from streams import comparisons
-
-roots, vectors, add = called(secular.roots), called(secular.vectors), called(late.add)
-project, distance, extend = called(factored.project), called(factored.distance), called(factored.extend)
-rank_one, shrink, truncate = called(factored.rank_one), called(factored.shrink), called(factored.truncate)
-remember, widen = called(dictionary.remember), called(dictionary.widen)
-height, compress = called(dictionary.height), called(dictionary.compress)
-
-# The secular equation
-
-
-def poles(rng, kind, k):
-    if kind == "spread":
-        return np.sort(rng.normal(size=k))
-    if kind == "crowded":  # half of them within a millionth of each other
-        return np.sort(np.concatenate([1 + 1e-6 * rng.random(k // 2), rng.random(k - k // 2)]))
-    return np.cumsum(10.0 ** rng.uniform(-11, 0, size=k))  # gaps over eleven orders of magnitude
-
-
-def solved(d, z, a, down=False):
-    k = len(d)
-    vec, V = np.zeros((6, k + 8)), np.zeros((-(-k // codes.WIDTH), k + 4, codes.WIDTH))
-    vec[0, :k], vec[1, :k], vec[5, :k] = d, np.sqrt(a) * z, a * z * z
-    roots(vec[0], vec[5], k, down, vec[2], vec[3], np.zeros(codes.LANES), np.zeros(codes.WIDTH, dtype=np.int64))
-    vectors(vec[0], vec[1], k, down, vec[2], vec[3], vec[4], V)
-    return (vec[2] + vec[3])[:k], np.hstack(V)[:k, :k]
-
-
-@settings(deadline=None, max_examples=300)
-@given(
-    seed=st.integers(0, 10**6),
-    k=st.integers(1, 100),
-    kind=st.sampled_from(["spread", "crowded", "uneven"]),
-    spread=st.sampled_from([0, 6]),
-    size=st.floats(-3, 3),
-)
-def test_diagonal_plus_rank_one(seed, k, kind, spread, size):
-    rng = np.random.default_rng(seed)
-    d = poles(rng, kind, k)
-    z = rng.normal(size=k) * 10.0 ** rng.uniform(-spread, 0, size=k)
-    a = 10.0**size
-    assume((np.diff(d) > 1e-12 * np.abs(d).max()).all() and (z != 0).all())  # else it is deflation's business
-    w, V = solved(d, z, a)
-    A = np.diag(d) + a * np.outer(z, z)
-    np.testing.assert_allclose((V * w) @ V.T, A, atol=2e-14 * np.abs(A).max())
-    np.testing.assert_allclose(V.T @ V, np.eye(k), atol=2e-14)
-    assert (np.diff(w) >= 0).all()  # they interlace with the poles
-    assert (w >= d).all()
-    assert (w[:-1] <= d[1:]).all()
-
-
-@pytest.mark.parametrize("down", [False, True])
-def test_weights_of_many_close_poles_are_recomputed_in_range(down):
-    """Half of the poles are as good as one: in the wrong order, products of gaps are 1e-384 or as large."""
-    rng = np.random.default_rng(0)
-    d = np.concatenate([np.linspace(0.0, 0.5, 32), 1.0 + 1e-12 * np.arange(1, 33)])
-    z = 1e-2 * rng.normal(size=64)
-    w, V = solved(d, z, 1.0, down)
-    np.testing.assert_allclose((V * w) @ V.T, np.diag(d) + np.outer(z, z), atol=2e-14)
-    np.testing.assert_allclose(V.T @ V, np.eye(64), atol=2e-14)
-
-
-# One factored learner
-
-
-def dense(Q, s, r, sigma):
-    return sigma * (np.eye(len(Q)) - Q[:, :r] @ Q[:, :r].T) + (Q[:, :r] * s[:r]) @ Q[:, :r].T
-
-
-def scratch(size):
-    index = np.zeros((codes.INDICES, size + 72), dtype=np.int64)
-    index[codes.EVERY] = np.arange(size + 72)
-    lane, V, copies = (
-        np.zeros(codes.LANES),
-        np.zeros((1, size + 4, codes.WIDTH)),
-        np.zeros((codes.COPIES, codes.WIDTH)),
-    )
-    return np.zeros((codes.VECTORS, size + 72)), lane, V, copies, index
-
-
-def kept_by_dictionary(Q, r, rng):
-    """A stack whose first learner has columns Q, combinations of its own and of comparisons."""
-    n = len(Q)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ocelad.metric.stack._DEFERRED", 1)
-        own = StackedRice(Recipe(n, 0.0, 1.0, 1.0, Descent(), 8, "fresh"), Hinge())
-    own.open(0)
-    own._reserve(1, n)
-    recent = r - min(r, 3)  # orthonormal they are here, but need not be
-    F = np.linalg.qr(rng.normal(size=(r, r)))[0]
-    D = Q[:, :r] @ F.T
-    own.E[1, :n, : r - recent], own.U[:n, :recent], own.U[:n, recent] = D[:, recent:], D[:, :recent], np.eye(n)[0]
-    own.F[1, :r, :r] = np.roll(F, -recent, axis=0)
-    own.meta[codes.RANK : codes.TOUCHED + 1, 1] = r, r - recent, 0, n
-    own.meta[codes.CLOCK, [codes.RECENT, codes.SEEN]] = recent + 1, n
-    own.features[[1, -1], codes.LIST, :n], own.features[[1, -1], codes.MARK, :n] = np.arange(n), 1
-    return own
-
-
-CASES = ["general", "repeated", "inside", "along", "empty", "full", "ties", "tiny"]
-
-
-@pytest.mark.parametrize("a", [0.7, -0.7, 1e-9, -1e9])
-@pytest.mark.parametrize("tau", [0.0, 0.05])
-@pytest.mark.parametrize("sigma", [0.0, 0.5])
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("kept_by", ["columns", "dictionary"])
-def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
-    n, rng = 10, np.random.default_rng(0)
-    r = {"empty": 0, "full": n}.get(case, 5)
-    Q, s = np.zeros((n, 12)), np.zeros(12)  # rows in fives, columns in fours
-    Q[:, :n] = np.linalg.qr(rng.normal(size=(n, n)))[0]
-    s[:r] = 1.0 if case == "ties" else rng.random(r) + 0.1
-    if case == "repeated":
-        s[1:3] = s[0]
-    u = rng.normal(size=n)
-    if case == "inside":
-        u = Q[:, :r] @ rng.normal(size=r)  # no new direction
-    if case == "along":
-        u = 2.0 * Q[:, 1]  # an eigenvector: nothing mixes
-    if case == "tiny":
-        u = Q[:, 0] + 1e-13 * rng.normal(size=n)
-    M = dense(Q, s, r, sigma)
-    w, V = np.linalg.eigh(M + a * np.outer(u, u))
-    expected = (V * np.maximum(w - tau, 0)) @ V.T
-    z, (vec, lane, V, copies, index), square = np.zeros(20), scratch(40), float(u @ u)
-    every, before = index[codes.EVERY], r
-    if kept_by == "columns":
-        project(Q, r, u, every, n, z)
-        assert distance(s, r, sigma, z, square) == pytest.approx(u @ M @ u)
-        if r < n:
-            r = extend(Q, n, r, u, square, z, every, vec[codes.RESIDUAL], vec[codes.SECOND])
-        turned, tall = Q, n
-    else:
-        own = kept_by_dictionary(Q, r, rng)
-        stack, (vec, _, _, lane, V, copies, index, _) = own.arrays[: codes.AT_VEC], own.arrays[codes.AT_VEC :]
-        z[:r], vec[codes.DIFFERENCE, :n] = own.columns(1).T @ u, u
-        remember(square, index[codes.EVERY], n, stack, own.arrays[codes.AT_VEC :])
-        if r < n:
-            r = widen(1, n, square, z, stack, own.arrays[codes.AT_VEC :])
-        turned, tall = own.F[1], height(1, own.meta)
-    if r > before:
-        s[before] = sigma
-    rank_one(turned, tall, s, r, z, a, vec, lane, V, copies, index)
-    r, rest = shrink(turned, tall, s, r, sigma, tau)
-    if kept_by == "dictionary":
-        own.meta[codes.RANK, 1] = r
-        product = own.columns(1)
-        compress(1, stack, own.arrays[codes.AT_VEC :])
-        np.testing.assert_allclose(own.E[1, :n, :r], product, atol=1e-15 * n)
-        assert (own.F[1, :r, :r] == np.eye(r)).all()
-        np.testing.assert_array_equal(own.columns(1), own.E[1, :n, :r])
-        Q = own.E[1, :n]
-    np.testing.assert_allclose(dense(Q, s, r, rest), expected, atol=1e-13 * max(1.0, np.abs(w).max()))
-    np.testing.assert_allclose(Q[:, :r].T @ Q[:, :r], np.eye(r), atol=1e-13)
-
-
-@pytest.mark.parametrize(("scale", "length"), [(1e-300, 1.0), (1e-231, 1e-48), (1.0, 1.0), (1e295, 1e28)])
-@pytest.mark.parametrize("a", [0.7, -0.7])
-def test_matrices_of_any_size(scale, length, a):
-    rng, n = np.random.default_rng(1), 12
-    Q, s, z = np.eye(n), scale * rng.random(n), rng.normal(size=n)
-    w, V = np.linalg.eigh(np.diag(s / scale) + a * np.outer(z, z))
-    padded = [np.concatenate([x, np.zeros(8)]) for x in (s, length * z)]
-    rank_one(Q, n, padded[0], n, padded[1], a * scale / length**2, *scratch(40))
-    np.testing.assert_allclose((Q * (padded[0][:n] / scale)) @ Q.T, (V * w) @ V.T, atol=1e-13)
-    np.testing.assert_allclose(Q.T @ Q, np.eye(n), atol=1e-13)
-
-
-def test_truncation_cuts_off_the_least_and_says_how_much():
-    Q, s = np.eye(4), np.array([3.0, 0.5, 2.0, 1.0])
-    r, discarded = truncate(Q, 4, s, 4, 0.0, 2)
-    assert (r, discarded) == (2, 1.5)
-    np.testing.assert_array_equal(dense(Q, s, r, 0.0), np.diag([3.0, 0, 2.0, 0]))
-
-
-# The stack
 
 
 def listed(tracker):
@@ -444,30 +263,6 @@ def test_learners_of_full_rank_are_diagonalised_late(options, tmp_path):
             ocelad.save(single, tmp_path / "file")
             single = ocelad.load(tmp_path / "file")
     assert np.array_equal(single.get_mahalanobis_matrix(), stack.get_mahalanobis_matrix())
-
-
-@settings(deadline=None, max_examples=60)
-@example(seed=25353, r=1, few=20, size=0.0, zeros=1.0)  # twenty terms in one direction
-@given(
-    seed=st.integers(0, 10**6), r=st.integers(1, 20), few=st.integers(1, 20), size=st.floats(-6, 3),
-    zeros=st.floats(0, 1),
-)  # fmt: skip
-def test_terms_keep_the_matrix_positive_semi_definite(seed, r, few, size, zeros):
-    """Or, if they have lost too much precision for that, there is no room for more, and only this is missing."""
-    rng = np.random.default_rng(seed)
-    s = rng.random(r) ** 4 * (rng.random(r) > zeros)
-    L, a, work, m = np.zeros((24, r)), np.zeros(24), np.zeros((30, r + 24)), 0
-    M, directions = np.diag(s), rng.normal(size=(few, r))
-    while m < 20:
-        z, weight = directions[m % few].copy(), 10.0**size * rng.normal()
-        indefinite = M + weight * np.outer(z, z)
-        w, V = np.linalg.eigh(indefinite)
-        M = (V * np.maximum(w, 0.0)) @ V.T
-        m = add(s, L, a, m, r, r, z, weight, work)
-        assert m + 2 > len(L) or m <= 21
-        largest = max(1.0, float(np.abs(s).max()), 10.0**size * r * 20)
-        wanted = indefinite if m + 2 > len(L) else M
-        np.testing.assert_allclose(np.diag(s) + (L[:m].T * a[:m]) @ L[:m], wanted, atol=1e-10 * largest)
 
 
 def test_terms_that_are_nearly_parallel_are_diagonalised_at_once():
