@@ -4,7 +4,7 @@ Every figure is the least CPU time of several runs, with one BLAS thread. The li
 matrix per level and step, whatever the data, so a few steps say what it costs; it starts from the tracker's own
 state, which also shows how well both agree.
 
-    python benchmarks/speed.py [clusters] [text] [embeddings] [growth] [calls] [sparse] [fleet]
+    python benchmarks/speed.py [clusters] [text] [embeddings] [growth] [calls] [first] [sparse] [fleet]
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import copy
 import json
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -200,6 +202,31 @@ def calls() -> None:
     print(f"  memory of a tracker                     {keep('memory kB', memory / 1000):5.0f} kB", flush=True)
 
 
+FIRST = """
+import time
+import numpy as np
+from ocelad import MetricTracker
+pair = np.random.default_rng(0).normal(size=(1, 2, 25))
+start = time.process_time()
+MetricTracker().partial_fit(pair, [1])
+print(time.process_time() - start)
+"""
+
+
+def first() -> None:
+    print("first call on a machine, and in a process after it")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("cold", "cached"):
+            done = subprocess.run(
+                [sys.executable, "-c", FIRST],
+                env={**os.environ, "NUMBA_CACHE_DIR": folder},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            print(f"  {name:<8} {keep(f'first call, {name}', float(done.stdout)):6.2f} s", flush=True)
+
+
 def sparse() -> None:
     print("pairs of 10,000 features with 20 nonzeros, as sparse rows and as an array, comparisons 301 to 600")
     rng, n, many = np.random.default_rng(0), 10_000, 600
@@ -237,7 +264,7 @@ def fleet() -> None:
 
 
 def main() -> None:
-    chosen = sys.argv[1:] or ["clusters", "text", "embeddings", "growth", "calls", "sparse", "fleet"]
+    chosen = sys.argv[1:] or ["clusters", "text", "embeddings", "growth", "calls", "first", "sparse", "fleet"]
     if "clusters" in chosen:
         stream = clusters(4000)
         for base in (8, 1):
@@ -256,6 +283,7 @@ def main() -> None:
         ("growth", growth_with_dimension),
         ("growth", growth_with_time),
         ("calls", calls),
+        ("first", first),
         ("sparse", sparse),
         ("fleet", fleet),
     ):
