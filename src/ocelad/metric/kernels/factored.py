@@ -90,12 +90,9 @@ def shrink(Q: Array, n: int, s: Array, r: int, sigma: float, tau: float) -> tupl
     for i in range(r):
         s[i] = max(0.0, s[i] - tau)
     if sigma == 0.0:
-        i = 0
-        while i < r:
+        for i in range(r - 1, -1, -1):
             if s[i] == 0.0:
                 r = drop(Q, n, s, r, i)
-            else:
-                i += 1
     return r, sigma
 
 
