@@ -220,7 +220,7 @@ def first() -> None:
             done = subprocess.run(
                 [sys.executable, "-c", FIRST],
                 env={**os.environ, "NUMBA_CACHE_DIR": folder},
-                capture_output=True,
+                stdout=subprocess.PIPE,
                 text=True,
                 check=True,
             )

@@ -195,6 +195,8 @@ DIRECTIONS = {
 
 
 @settings(deadline=None, max_examples=300)
+@example(seed=44004, r=36, spectrum="graded", direction="any", size=-6, sign=1, scale=1e100)
+@example(seed=924638, r=40, spectrum="graded", direction="graded", size=-4, sign=1, scale=1.0)
 @given(
     seed=st.integers(0, 10**6), r=st.integers(1, 40), spectrum=st.sampled_from(sorted(SPECTRA)),
     direction=st.sampled_from(sorted(DIRECTIONS)), size=st.integers(-14, 3), sign=st.sampled_from([-1, 1]),
@@ -218,7 +220,7 @@ def test_rank_one_to_the_last_digits(seed, r, spectrum, direction, size, sign, s
     rank_one(Q, n, padded[0], r, padded[1], a, *scratch(48))
     turned, got = gram_and_matrix(padded[0, :r])
     assert np.abs(got - (M + a * np.outer(u, u))).max() <= 1e-14 * max(s.max(), abs(a))
-    assert np.abs(turned).max() <= np.abs(gram).max() + 1e-14
+    assert np.abs(turned).max() <= np.abs(gram).max() + 6e-15
 
 
 def test_truncation_cuts_off_the_least_and_says_how_much():
