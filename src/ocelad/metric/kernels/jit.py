@@ -9,6 +9,9 @@ import numba
 from numba import types
 from numba.extending import intrinsic
 
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    raise ImportError("NUMBA_DISABLE_JIT is set, and ocelad's kernels work only if they are compiled: unset it")
+
 njit: Any = numba.njit  # its types say less than ours, and change from release to release
 
 F = TypeVar("F", bound=Callable[..., Any])

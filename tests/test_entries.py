@@ -1,0 +1,58 @@
+"""Kernels that are for kernels alone: a call from Python would end the process without a word."""
+
+import ast
+import importlib
+import inspect
+import os
+import pkgutil
+import subprocess
+import sys
+import types
+
+import ocelad
+from ocelad.metric.kernels import factored, jit
+
+KERNEL = type(jit.entry(lambda: None))
+
+
+def inner(thing):
+    return isinstance(thing, KERNEL) and thing.targetoptions.get("no_cpython_wrapper", False)
+
+
+def calls_of(module, tree):
+    """What the functions and classes of a module call by name, without those of compiled functions."""
+    for part in ast.iter_child_nodes(tree):
+        if isinstance(part, ast.FunctionDef) and isinstance(getattr(module, part.name, None), KERNEL):
+            continue
+        for call in (node.func for node in ast.walk(part) if isinstance(node, ast.Call)):
+            if isinstance(call, ast.Name):
+                yield call.id, getattr(module, call.id, None)
+            elif isinstance(call, ast.Attribute) and isinstance(call.value, ast.Name):
+                owner = getattr(module, call.value.id, None)
+                if isinstance(owner, types.ModuleType):
+                    yield call.attr, getattr(owner, call.attr, None)
+
+
+def wrong_calls(module, source):
+    return [name for name, called in calls_of(module, ast.parse(source)) if inner(called)]
+
+
+def test_python_calls_entries_only():
+    names = [found.name for found in pkgutil.walk_packages(ocelad.__path__, "ocelad.")]
+    modules = [importlib.import_module(name) for name in names if not name.endswith("__main__")]
+    assert {m.__name__: wrong for m in modules if (wrong := wrong_calls(m, inspect.getsource(m)))} == {}
+    entries = [
+        thing for m in modules for thing in vars(m).values() if isinstance(thing, KERNEL) and not inner(thing)
+    ]
+    assert {"run", "open_levels", "one", "clusters", "errors"} <= {entry.py_func.__name__ for entry in entries}
+    assert wrong_calls(factored, "def wrong(s): return drop(s)") == ["drop"]  # it would have been found
+
+
+def test_without_a_compiler_it_is_said_what_is_wrong():
+    code = "import numpy as np, ocelad; ocelad.MetricTracker().partial_fit(np.ones((1, 2, 2)), [1])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=False, env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "ImportError: NUMBA_DISABLE_JIT is set" in done.stderr
