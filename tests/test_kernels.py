@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,7 +133,7 @@ def test_a_long_first_use_is_announced_on_a_terminal(monkeypatch):
         assert not Announced.first
 
 
-def test_works_where_nothing_can_be_kept_on_disk():
+def test_works_where_nothing_can_be_kept_on_disk(tmp_path):
     """As in a read-only container: compiled anew, and just as right."""
     code = (
         "import numba, numpy as np; real = numba.njit\n"
@@ -145,9 +144,7 @@ def test_works_where_nothing_can_be_kept_on_disk():
         "from ocelad.evaluate.kmeans import centred\n"
         "print(centred(np.array([[1.0, 4.0]]))[0, 1])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert float(done.stdout) == 1.5
 
 

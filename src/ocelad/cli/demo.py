@@ -34,8 +34,7 @@ def demo(seed: int, trials: int, out: Path) -> None:
         raise click.ClickException(str(error)) from None
     done: list[Trial] = []
     try:
-        for _ in Trial(seed, segments=(data.Segment(1, "A", 0.0),)):
-            pass  # compiles, if need be: the bar would take it for the pace of things to come
+        next(iter(Trial(seed)))  # compiles, if need be: the bar would take it for the pace of things to come
         for number in range(trials):
             done.append(Trial(seed + number, segments=data.SCENARIO))
             _run(done[-1], f"trial {number + 1}/{trials}")

@@ -46,20 +46,13 @@ def clusters(X: Array, some: Array, k: int, draws: Array) -> Labels:
 @entry
 def centred(X: Array) -> Array:
     """The points with their mean at 0."""
-    own = np.empty(X.shape)
+    own, whole = np.empty(X.shape), np.empty(X.shape[0])
+    _moments(X, whole)
     for e in range(X.shape[0]):
-        mean = _sum(X[e]) / X.shape[1]
+        mean = whole[e] / X.shape[1]
         for j in range(X.shape[1]):
             own[e, j] = X[e, j] - mean
     return own
-
-
-@sums
-def _sum(x: Array) -> float:
-    total = 0.0
-    for j in range(len(x)):
-        total += x[j]
-    return total
 
 
 @kernel

@@ -19,8 +19,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _compiled(function: F, fastmath: set[str], inner: bool = True, **more: object) -> F:
     # what Python and C would need to call a kernel takes a quarter of the time that compiling takes
-    options = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True, **more}
-    options |= {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    wrappers = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath, **wrappers, **more}
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # no folder to keep the compiled code in: compile in every process
