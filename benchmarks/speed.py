@@ -150,7 +150,10 @@ def growth_with_time() -> None:
                 break
             tracker.partial_fit(part.pairs, part.y)
         print(f"  {name}")
-        least = {k: {"levels": float(len(then.levels_))} for k, (then, _, _) in met.items()}
+        least = {
+            k: {"levels": float(len(then.levels_)), "that err": erring(copy.deepcopy(then), pairs, y)}
+            for k, (then, pairs, y) in met.items()
+        }
         for _ in range(15):  # in turns: what slows the machine for a while slows all of them
             for k, (then, pairs, y) in met.items():
                 for way, learn in WAYS.items():
@@ -161,6 +164,15 @@ def growth_with_time() -> None:
             print(
                 f"    t = {1024 * k:<7}", *(f"  {way} {share:4.2f}" for way, share in shares.items()), flush=True
             )
+
+
+def erring(tracker: MetricTracker, pairs: Any, y: Any) -> float:
+    """How many levels have a step to take at one of these comparisons, on average."""
+    total = 0
+    for i in range(len(y)):
+        tracker.partial_fit(pairs[i : i + 1], y[i : i + 1])
+        total += int((tracker._ocelad.losses > 0.0).sum())
+    return total / len(y)
 
 
 def in_one_call(tracker: MetricTracker, pairs: Any, y: Any) -> Callable[[], object]:
