@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ocelad import History, MetricTracker
-from ocelad.alarms import Alarm, ChangeAlarm, Event, RiverAlarm
 from ocelad.data import SCENARIO, DriftingClusters, Segment
-from ocelad.history import time_scale
+from ocelad.watch.alarms import Alarm, ChangeAlarm, Event, RiverAlarm
+from ocelad.watch.history import time_scale
 
 JUMPS = (1300, 4300)
 WITHIN = 100

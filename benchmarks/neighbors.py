@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ocelad.learner import Array
 from ocelad.neighbors import MovingIndex
+from ocelad.protocols import Array
 
 RUNS, N, FEATURES, RANK, K = 5, 100_000, 100, 10, 10
 

@@ -28,9 +28,10 @@ import numpy as np
 from drifting import clusters, embeddings, text
 from scipy.sparse import csr_array
 
-from ocelad import MetricTracker, NuclearNorm, Rice, many
+from ocelad import MetricTracker, NuclearNorm, Rice
+from ocelad import fleet as many
 from ocelad.data import SCENARIO, DriftingClusters, Segment, blocks
-from ocelad.metric.kernels import block
+from ocelad.engine.kernels import block
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from literal import Literal

@@ -25,9 +25,9 @@ from tqdm import tqdm
 
 from ocelad import MetricTracker, NuclearNorm
 from ocelad.data.tables import Columns, matching, parsed, read_rows
-from ocelad.evaluate import progressive
-from ocelad.learner import Array
-from ocelad.metric.partners import partners
+from ocelad.protocols import Array
+from ocelad.tracker.pair_sampling import partners
+from ocelad.watch.prequential import progressive
 
 RATES = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 NEVER = 2**40  # the length of an interval that does not end, so that a fixed rate runs compiled, too

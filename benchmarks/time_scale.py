@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from ocelad import MetricTracker
 from ocelad.data import DriftingClusters, Segment
-from ocelad.learner import Array
+from ocelad.protocols import Array
 
 SPEEDS = (0.0, 0.02, 0.05, 0.15, 0.4)
 

@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from ocelad import MetricTracker
-from ocelad.evaluate import knn_error, progressive
+from ocelad.evaluate import knn_error
+from ocelad.watch.prequential import progressive
 
 STEPS = 2500
 NOTIONS = ("digit", "parity", "digit")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ocelad import ChangeAlarm, Event, History, MetricTracker, RiverAlarm
 from ocelad.data import SCENARIO, DriftingClusters
-from ocelad.metric.levels import LEVEL
+from ocelad.tracker.levels import LEVEL
 
 
 def feed(alarm, wrong, levels=None):

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ocelad import (
-    L1,
-    FixedShare,
-    LogDet,
-    Logistic,
-    MetricTracker,
-    Pool,
-    Restarted,
-)
+from ocelad import L1, FixedShare, LogDet, Logistic, MetricTracker, Pool, Restarted
 from ocelad.baselines import (
     STREAMING,
     Diffusion,

@@ -3,19 +3,10 @@
 import numpy as np
 import pytest
 
-from ocelad import (
-    OceladWeights,
-    SaolWeights,
-)
-from ocelad.baselines import (
-    LeadingHistory,
-    UnclippedSaol,
-    comid,
-    fixed_share,
-    restarted,
-)
+from ocelad import OceladWeights, SaolWeights
+from ocelad.baselines import LeadingHistory, UnclippedSaol, comid, fixed_share, restarted
 from ocelad.baselines.leading_history import birth
-from ocelad.learner import Opening
+from ocelad.protocols import Opening
 from streams import comparisons
 
 N = 4

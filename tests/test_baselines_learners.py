@@ -3,26 +3,8 @@
 import numpy as np
 import pytest
 
-from ocelad import (
-    Comid,
-    Descent,
-    Hinge,
-    LogDet,
-    Metric,
-    NuclearNorm,
-    PairLoss,
-    VonNeumann,
-)
-from ocelad.baselines import (
-    Diffusion,
-    OnlineItml,
-    adagrad,
-    comid,
-    dynamic_mirror_descent,
-    ftrl,
-    mdml,
-    online_itml,
-)
+from ocelad import Comid, Descent, Hinge, LogDet, Metric, NuclearNorm, PairLoss, VonNeumann
+from ocelad.baselines import Diffusion, OnlineItml, adagrad, comid, dynamic_mirror_descent, ftrl, mdml, online_itml
 from ocelad.baselines.online_itml import new_distance
 from ocelad.data import cayley, haar
 from streams import comparisons

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocelad.metric.calibration import best_threshold
+from ocelad.tracker.calibration import best_threshold
 
 STRATEGIES = [
     ("accuracy", {}),

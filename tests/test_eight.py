@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from called import called
-from ocelad.metric.kernels import codes, product
-from ocelad.metric.kernels.eight import (
+from ocelad.engine.kernels import codes, product
+from ocelad.engine.kernels.eight import (
     absolute,
     any_less,
     eight,
@@ -134,7 +134,7 @@ def test_columns_are_turned_and_nothing_else(count, k, more, ordered):
 def test_the_other_kind_of_processor(tmp_path):
     """Whether registers have room for many vectors decides what is done at once: both must be right."""
     code = (
-        "import ocelad.metric.kernels.eight as eight; eight.ROOMY = not eight.ROOMY\n"
+        "import ocelad.engine.kernels.eight as eight; eight.ROOMY = not eight.ROOMY\n"
         "import numpy as np; from test_steps import solved; import test_eight\n"
         "rng = np.random.default_rng(0); d, z = np.sort(rng.random(37)), rng.normal(size=37)\n"
         "w, V = solved(d, z, 0.3)\n"

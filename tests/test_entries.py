@@ -10,7 +10,7 @@ import sys
 import types
 
 import ocelad
-from ocelad.metric.kernels import factored, jit
+from ocelad.engine.kernels import factored, jit
 
 KERNEL = type(jit.entry(lambda: None))
 

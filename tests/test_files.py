@@ -34,7 +34,7 @@ from ocelad import (
     Unregularized,
     VonNeumann,
 )
-from ocelad.metric.learning import Pairs
+from ocelad.engine.learning import Pairs
 from streams import comparisons
 
 N, STEPS = 4, 72

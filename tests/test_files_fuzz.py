@@ -19,7 +19,7 @@ from ocelad import (
     SquaredFrobenius,
     SupervisedMetricTracker,
 )
-from ocelad.metric import stack
+from ocelad.engine import stack
 from streams import comparisons
 
 EACH = 1500

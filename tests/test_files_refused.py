@@ -29,7 +29,7 @@ from ocelad import (
     SaolWeights,
     SquaredFrobenius,
 )
-from ocelad.metric import stack
+from ocelad.engine import stack
 from streams import comparisons
 
 N = 4

@@ -19,8 +19,8 @@ from ocelad import (
     SaolWeights,
     SquaredFrobenius,
 )
-from ocelad.metric import stack
-from ocelad.metric.kernels import codes
+from ocelad.engine import stack
+from ocelad.engine.kernels import codes
 from streams import comparisons
 
 N, STEPS, CUT = 9, 90, 37

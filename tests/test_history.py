@@ -28,8 +28,8 @@ from ocelad import (
     SaolWeights,
     time_scale,
 )
-from ocelad.history import RECORD
-from ocelad.metric.learning import Pairs
+from ocelad.engine.learning import Pairs
+from ocelad.watch.history import RECORD
 from streams import comparisons
 
 SETTINGS = {

@@ -27,9 +27,9 @@ from ocelad import (
     SquaredHinge,
     Unregularized,
 )
-from ocelad.metric.kernels import block, codes
-from ocelad.metric.notice import Announced
-from ocelad.metric.stack import StackedRice
+from ocelad.engine.kernels import block, codes
+from ocelad.engine.stack import StackedRice
+from ocelad.tracker.notice import Announced
 from streams import comparisons
 
 
@@ -62,7 +62,7 @@ def listed(tracker):
 @pytest.mark.parametrize("deferred", [False, True])
 def test_the_stack_is_the_list(options, deferred, monkeypatch):
     for name in ("_DEFERRED", "_DEFERRED_FULL"):
-        monkeypatch.setattr(f"ocelad.metric.stack.{name}", 1 if deferred else 10**9)
+        monkeypatch.setattr(f"ocelad.engine.stack.{name}", 1 if deferred else 10**9)
     pairs, y = comparisons(seed=4, steps=260, n=7)
     pairs[50, 1] = pairs[50, 0]  # a zero difference
     pairs[60] = pairs[59]
@@ -153,7 +153,7 @@ def test_a_capped_rank_keeps_the_most_important_directions():
     pairs, y = comparisons(seed=7, steps=200, n=20)
     for deferred in (1, 10**9):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("ocelad.metric.stack._DEFERRED", deferred)
+            patch.setattr("ocelad.engine.stack._DEFERRED", deferred)
             stack = MetricTracker(max_rank=4, scale=None)
             boxes = listed(stack)
             stack.partial_fit(pairs, y)
@@ -174,7 +174,7 @@ def test_a_capped_rank_keeps_the_most_important_directions():
 
 @pytest.mark.parametrize("deferred", [False, True])
 def test_sparse_differences_are_learned_as_dense_ones(deferred, monkeypatch):
-    monkeypatch.setattr("ocelad.metric.stack._DEFERRED", 1 if deferred else 10**9)
+    monkeypatch.setattr("ocelad.engine.stack._DEFERRED", 1 if deferred else 10**9)
     rng = np.random.default_rng(8)
     pairs, y = comparisons(seed=8, steps=700, n=30)
     pairs *= rng.random(size=pairs.shape) < 0.15
@@ -190,7 +190,7 @@ def test_sparse_differences_are_learned_as_dense_ones(deferred, monkeypatch):
 
 def test_dictionaries_with_surplus_columns_are_looked_after(monkeypatch):
     """A learner that has just shrunk has fewer columns than its dictionary: the others are still in use."""
-    monkeypatch.setattr("ocelad.metric.stack._DEFERRED", 1)
+    monkeypatch.setattr("ocelad.engine.stack._DEFERRED", 1)
     rng, n, steps = np.random.default_rng(0), 40, 4096
     pairs = rng.normal(size=(steps, 2, 16)) @ rng.normal(size=(16, n)) + 0.01 * rng.normal(size=(steps, 2, n))
     size = np.square(pairs[:, 0, :5] - pairs[:, 1, :5]).sum(axis=1)
@@ -315,7 +315,7 @@ def test_copies_have_arrays_of_their_own():
 
 @pytest.mark.parametrize("deferred", [False, True])
 def test_loose_columns_are_mended(deferred, monkeypatch):
-    monkeypatch.setattr("ocelad.metric.stack._DEFERRED", 1 if deferred else 10**9)
+    monkeypatch.setattr("ocelad.engine.stack._DEFERRED", 1 if deferred else 10**9)
     pairs, y = comparisons(seed=10, steps=1024, n=10)
     tracker = MetricTracker().partial_fit(pairs[:1000], y[:1000])
     stack = tracker._ocelad.ensemble

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ocelad import MetricTracker, NuclearNorm, many
+from ocelad import MetricTracker, NuclearNorm
+from ocelad import fleet as many
 from streams import comparisons
 
 

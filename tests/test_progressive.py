@@ -11,7 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 from ocelad import ChangeAlarm, CoinBetting, History, Logistic, MetricTracker, SaolWeights, VonNeumann
 from ocelad.baselines import comid
-from ocelad.evaluate import Running, progressive
+from ocelad.watch.prequential import progressive
+from ocelad.watch.scores import Running
 from streams import comparisons
 
 TRACKERS = {

@@ -11,7 +11,7 @@ import ocelad.baselines
 import ocelad.data
 import ocelad.data.tables
 import ocelad.evaluate
-import ocelad.metric
+import ocelad.geometry
 import ocelad.neighbors
 import ocelad.state
 import ocelad.studies
@@ -20,7 +20,7 @@ import ocelad.track
 ROOT = Path(__file__).parent.parent
 PACKAGES = [
     ocelad,
-    ocelad.metric,
+    ocelad.geometry,
     ocelad.data,
     ocelad.data.tables,
     ocelad.evaluate,

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from ocelad import MetricTracker
 from ocelad.data.tables import Columns, Labelled, parsed, read_rows
-from ocelad.evaluate import progressive
+from ocelad.watch.prequential import progressive
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 NEVER = 2**40  # the length of an interval that does not end

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ocelad import Metric
-from ocelad.evaluate import (
-    Regret,
-    dyadic_intervals,
-    geometric_lengths,
-    growth_exponent,
-    interval_sums,
-    variation,
-)
+from ocelad.evaluate import Regret, dyadic_intervals, geometric_lengths, growth_exponent, interval_sums, variation
 from ocelad.intervals import active
 
 LOSS = st.floats(-10, 10)

@@ -49,7 +49,7 @@ from ocelad.baselines.alone import Alone
 from ocelad.baselines.dynamics import Moved
 from ocelad.baselines.stacked import Stacked
 from ocelad.data import SCENARIO, DriftingClusters, blocks
-from ocelad.metric.kernels import combine
+from ocelad.engine.kernels import combine
 from ocelad.weights import seed_word, uniform
 from streams import comparisons
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from called import called
 from ocelad import Hinge
-from ocelad.metric.comid import Descent, Recipe
-from ocelad.metric.kernels import codes, dictionary, factored, late, secular
-from ocelad.metric.stack import StackedRice
+from ocelad.engine.kernels import codes, dictionary, factored, late, secular
+from ocelad.engine.stack import StackedRice
+from ocelad.geometry.comid import Descent, Recipe
 
 roots, vectors, add = called(secular.roots), called(secular.vectors), called(late.add)
 project, distance, extend = called(factored.project), called(factored.distance), called(factored.extend)
@@ -93,7 +93,7 @@ def kept_by_dictionary(Q, r, rng):
     """A stack whose first learner has columns Q, combinations of its own and of comparisons."""
     n = len(Q)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ocelad.metric.stack._DEFERRED", 1)
+        patch.setattr("ocelad.engine.stack._DEFERRED", 1)
         own = StackedRice(Recipe(n, 0.0, 1.0, 1.0, Descent(), 8, "fresh"), Hinge())
     own.open(0)
     own._reserve(1, n)

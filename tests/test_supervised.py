@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ocelad import MetricTracker, SupervisedMetricTracker
-from ocelad.metric.partners import partners
+from ocelad.tracker.pair_sampling import partners
 
 STRATEGIES = ["balanced", "random", "consecutive"]
 

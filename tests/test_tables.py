@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from ocelad import CoinBetting, MetricTracker, SupervisedMetricTracker
-from ocelad.many import KeyedTrackers
-from ocelad.metric import inputs
+from ocelad.fleet import KeyedTrackers
+from ocelad.engine import rows
 
 
 def documents(seed, m, n=40):
@@ -36,7 +36,7 @@ def same(one, other):
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix])
 def test_sparse_pairs_are_dense_pairs(kind, monkeypatch):
-    monkeypatch.setattr(inputs, "DENSE", 400)  # several blocks
+    monkeypatch.setattr(rows, "DENSE", 400)  # several blocks
     X, Z, y = documents(seed=0, m=90)
     one, other = MetricTracker().partial_fit((kind(X), kind(Z)), y), MetricTracker().partial_fit(dense(X, Z), y)
     close(one, other)

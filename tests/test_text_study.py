@@ -19,9 +19,10 @@ from sklearn.metrics import roc_auc_score
 
 from ocelad import MetricTracker, cli, plots
 from ocelad.data import DriftingTopics, LabelledTexts, TextStream, adjacent
-from ocelad.evaluate import discriminant, knn_error, progressive
+from ocelad.evaluate import discriminant, knn_error
 from ocelad.studies import TextStudy, run_text
 from ocelad.studies.text_course import Course
+from ocelad.watch.prequential import progressive
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 COMMAND = import_module("ocelad.cli.text")

@@ -16,8 +16,8 @@ import pytest
 from ocelad import MetricTracker, NuclearNorm, load, save
 from ocelad.data.tables import comparisons as form_of
 from ocelad.data.tables import read_rows
-from ocelad.evaluate import progressive
 from ocelad.track import Run, outputs, read_timeline
+from ocelad.watch.prequential import progressive
 from streams import comparisons
 from test_cli import run
 

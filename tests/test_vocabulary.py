@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from ocelad import CoinBetting, LogDet, Mahalanobis, MetricTracker
-from ocelad.metric.inputs import PreprocessorError
-from ocelad.metric.learning import Pairs
+from ocelad.engine.learning import Pairs
+from ocelad.tracker.inputs import PreprocessorError
 from streams import comparisons
 
 PAIRS, Y = comparisons(seed=0, steps=200, n=6)

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from ocelad import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
 from ocelad.ensemble import _dyadic
 from ocelad.intervals import opened
-from ocelad.learner import Opening
+from ocelad.protocols import Opening
 
 RULES = [
     OceladWeights(),

@@ -4,11 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .alarms import ChangeAlarm, Event, RiverAlarm
     from .ensemble import Pool, Restarted, Rice, Union
-    from .history import History, time_scale
-    from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
-    from .metric import (
+    from .geometry import (
         L1,
         Comid,
         Descent,
@@ -18,18 +15,20 @@ if TYPE_CHECKING:
         Logistic,
         Mahalanobis,
         Metric,
-        MetricTracker,
         NuclearNorm,
         OrderLoss,
         PairLoss,
         SquaredFrobenius,
         SquaredHinge,
-        SupervisedMetricTracker,
         Unregularized,
         VonNeumann,
     )
+    from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
     from .ocelad import Ocelad
     from .state import FileError, load, save
+    from .tracker import MetricTracker, SupervisedMetricTracker
+    from .watch.alarms import ChangeAlarm, Event, RiverAlarm
+    from .watch.history import History, time_scale
     from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
 else:  # rooms are entered when asked for: all take seconds, and ``ocelad --help`` needs none
 
@@ -47,7 +46,17 @@ else:  # rooms are entered when asked for: all take seconds, and ``ocelad --help
         return sorted({*globals(), *__all__, *_ROOMS})
 
 
-_ROOMS = ("alarms", "ensemble", "learners", "ocelad", "weights", "metric", "history", "state")
+_ROOMS = (
+    "ensemble",
+    "learners",
+    "ocelad",
+    "weights",
+    "geometry",
+    "tracker",
+    "watch.alarms",
+    "watch.history",
+    "state",
+)
 
 __version__ = "0.1.0"
 

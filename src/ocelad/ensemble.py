@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, Self
 import numpy as np
 
 from .intervals import length, opening
-from .learner import Array, E, Ensemble, Learner, Opening, Spawn, combine
+from .protocols import Array, E, Ensemble, Learner, Opening, Spawn, combine
 
 
 class Slots(Generic[E]):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .learner import Array, DifferentiableLoss, Learner, snapshot
+from .protocols import Array, DifferentiableLoss, Learner, snapshot
 
 
 def _check(step: float, radius: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal
 import numpy as np
 
 from .interrupt import undivided
-from .learner import Array, E, Ensemble, Weights, check_part
+from .protocols import Array, E, Ensemble, Weights, check_part
 
 Order = Literal["before", "after"]
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .learner import Array, Opening, is_number
+from .protocols import Array, Opening, is_number
 
 TIE = 1e-12
 """Losses closer than this, relative to their size, are equal, but for rounding."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from ..metric import Comid, Metric, MetricTracker
-from ..metric.kernels import codes
-from ..metric.kinds import Kind
-from ..metric.stack import StackedRice
+from ..engine.kernels import codes
+from ..engine.kinds import Kind
+from ..engine.stack import StackedRice
+from ..geometry import Comid, Metric
+from ..tracker import MetricTracker
 from .fixed_rate import FixedRate, comid
 
 

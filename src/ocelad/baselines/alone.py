@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..engine.rows import dense_blocks
 from ..ensemble import Pool
+from ..geometry import MarginLoss, Metric, PairLoss
 from ..interrupt import undivided
-from ..learner import Array
-from ..metric import MarginLoss, Metric, PairLoss
-from ..metric.inputs import dense_blocks
 from ..ocelad import Ocelad
+from ..protocols import Array
 from ..weights import FixedShare
 
 _BLOCK = 4096  # comparisons per call: Ctrl-C is heard in between

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.kinds import Kind
 from ..ensemble import Pool
-from ..learner import Ensemble, Spawn, is_number
-from ..metric import Comid, Metric, MetricTracker
-from ..metric.kinds import Kind
+from ..geometry import Comid, Metric
+from ..protocols import Ensemble, Spawn, is_number
+from ..tracker import MetricTracker
 from ..weights import FixedShare
 from .fixed_rate import comid
 from .stacked import Stacked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..learner import Array
+from ..protocols import Array
 
 
 class Euclid:

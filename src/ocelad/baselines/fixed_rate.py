@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..engine.kinds import Kind
 from ..ensemble import Pool
-from ..learner import Ensemble, Learner, Spawn, is_number
-from ..metric import Comid, Divergence, LogDet, Metric, MetricTracker, NuclearNorm
-from ..metric.kinds import Kind
+from ..geometry import Comid, Divergence, LogDet, Metric, NuclearNorm
+from ..protocols import Ensemble, Learner, Spawn, is_number
+from ..tracker import MetricTracker
 from ..weights import FixedShare
 from .alone import Alone
 from .stacked import Stacked

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..learner import Array
-from ..metric.kernels.jit import entry, kernel, sums
+from ..engine.kernels.jit import entry, kernel, sums
+from ..protocols import Array
 from .online_itml import new_distance as readable
 
 new_distance = kernel(readable)

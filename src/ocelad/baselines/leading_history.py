@@ -14,12 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..engine.kernels import codes
+from ..engine.kinds import Kind
+from ..engine.rules import RULES, Rule
 from ..ensemble import Slots, check_base
-from ..learner import Array, E, Opening, Spawn, is_number
-from ..metric import Metric, MetricTracker
-from ..metric.kernels import codes
-from ..metric.kinds import Kind
-from ..metric.rules import RULES, Rule
+from ..geometry import Metric
+from ..protocols import Array, E, Opening, Spawn, is_number
+from ..tracker import MetricTracker
 from ..weights import relative, softmax
 from .fixed_rate import comid
 from .stacked import Stacked

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ..learner import Array, is_number
-from ..metric import Comid, Metric, MetricTracker, PairLoss, Unregularized
+from ..geometry import Comid, Metric, PairLoss, Unregularized
+from ..protocols import Array, is_number
+from ..tracker import MetricTracker
 from .fixed_rate import FixedRate
 
 
@@ -77,7 +78,7 @@ class OnlineItml:
 
     def learn(self, u: Array, y: Array) -> None:
         """``update`` with many comparisons, in one call."""
-        from . import itml_steps  # needs the compiler
+        from . import itml_steps
 
         squares = np.einsum("ij,ij->i", u, u)
         kept = squares > 0.0

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
-from ..learner import Array
-from ..metric import validate
+from .. import validation as validate
+from ..protocols import Array
 
 PLACES = ("A", "B")
 """The clusterings, in the order of their dimensions before the rotation."""

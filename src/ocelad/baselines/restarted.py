@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..engine.kernels import codes
+from ..engine.kinds import Kind
+from ..engine.rules import RULES
+from ..engine.rules import saol as compiled_saol
 from ..ensemble import Restarted, check_base
-from ..learner import Array, Opening, Spawn, Weights
-from ..metric import Metric, MetricTracker
-from ..metric.kernels import codes
-from ..metric.kinds import Kind
-from ..metric.rules import RULES
-from ..metric.rules import saol as compiled_saol
+from ..geometry import Metric
+from ..protocols import Array, Opening, Spawn, Weights
+from ..tracker import MetricTracker
 from ..weights import OceladWeights, SaolWeights, advanced
 from .fixed_rate import comid
 from .stacked import Stacked

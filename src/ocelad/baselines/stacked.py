@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.kernels import codes
+from ..engine.kinds import Kind, can_stack
+from ..engine.stack import StackedRice
 from ..ensemble import Pool, Slots
-from ..learner import Array, Ensemble, Learner, Opening
-from ..metric import Comid, MarginLoss, Metric, PairLoss
-from ..metric.comid import Recipe
-from ..metric.kernels import codes
-from ..metric.kinds import Kind, can_stack
-from ..metric.stack import StackedRice
+from ..geometry import Comid, MarginLoss, Metric, PairLoss
+from ..geometry.comid import Recipe
 from ..ocelad import Ocelad
+from ..protocols import Array, Ensemble, Learner, Opening
 
 FOREVER = 1 << 40
 """Nothing opens before so many comparisons have been learned."""

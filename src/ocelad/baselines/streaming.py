@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from numpy.typing import ArrayLike
 
-from ..learner import Array
-from ..metric import VonNeumann
+from ..geometry import VonNeumann
+from ..protocols import Array
 from ..weights import FixedShare
 from .adaptive_steps import adagrad
 from .dynamics import dynamic_mirror_descent

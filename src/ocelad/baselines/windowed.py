@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..learner import Array
-from ..metric import inputs, validate
-from ..metric.calibration import best_threshold
+from .. import validation as validate
+from ..protocols import Array
+from ..tracker import inputs
+from ..tracker.calibration import best_threshold
 
 Takes = Literal["pairs", "labelled points", "points"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from .. import MetricTracker, SupervisedMetricTracker, load
-from ..history import time_scale
 from ..track import read_timeline
 from ..track.commit import read_progress
+from ..watch.history import time_scale
 from .common import auc_in_words, plain_errors
 
 

@@ -16,10 +16,10 @@ from tqdm import tqdm
 from .. import MetricTracker, NuclearNorm
 from ..data.tables import Columns, Form, Labelled, Rows, matching, read_rows
 from ..data.tables.reading import Format
-from ..metric.partners import Strategy
 from ..track import Run, Settings
 from ..track.alone import alone
 from ..track.run import PREDICTIONS, Stopped
+from ..tracker.pair_sampling import Strategy
 from .common import FORMAT, ITEMS, auc_in_words, form_for, plain_errors
 from .stopping import Stopping
 

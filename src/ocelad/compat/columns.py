@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..learner import Array
+from ..protocols import Array
 
 Named = Mapping[Hashable, Any]
 

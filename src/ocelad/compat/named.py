@@ -14,8 +14,8 @@ from collections.abc import Hashable
 import numpy as np
 from sklearn.base import clone
 
-from ..learner import Array
-from ..metric import MetricTracker
+from ..protocols import Array
+from ..tracker import MetricTracker
 from .columns import Columns, Named, checked
 
 LARGEST = 1e140

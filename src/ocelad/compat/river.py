@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..learner import Array
-from ..metric import MetricTracker
+from ..protocols import Array
+from ..tracker import MetricTracker
 from .columns import Columns, Named, checked
 from .named import NamedTracker
 

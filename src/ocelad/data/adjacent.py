@@ -14,7 +14,7 @@ from itertools import pairwise, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learner import Integers
+from ..protocols import Integers
 
 
 def adjacent(labels: Integers, back: Sequence[int] = ()) -> tuple[Integers, Integers, NDArray[np.bool_]]:

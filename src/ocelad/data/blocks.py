@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..learner import Array, Integers
+from ..protocols import Array, Integers
 from .clusters import SCENARIO, DriftingClusters, Segment
 from .rotation import cayley, haar, skew
 

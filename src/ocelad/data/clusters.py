@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learner import Array
+from ..protocols import Array
 from .rotation import haar, rotation_walk
 
 Labels = NDArray[np.int64]

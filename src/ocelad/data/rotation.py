@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ..learner import Array
+from ..protocols import Array
 
 
 def haar(n: int, rng: np.random.Generator) -> Array:

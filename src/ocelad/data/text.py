@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..learner import Array
+from ..protocols import Array
 
 CACHED = 1 << 16
 """So many words keep their stems at hand; an endless stream has no end of words."""

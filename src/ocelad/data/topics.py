@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..learner import Array
+from ..protocols import Array
 from .labelled_texts import LabelledTexts
 
 SYNTHETIC = "synthetic: a made-up stream whose topics drift"

@@ -9,21 +9,17 @@ from .domains import Ball, Metrics
 from .embedding import cluster_nmi, knn_error
 from .growth import Growth, geometric_lengths, growth_exponent
 from .problems import Problem
-from .progressive import Foreseen, progressive
 from .quick import nmi, quick_cluster_nmi, quick_knn_error
 from .reduction import discriminant
 from .regret import Regret, dyadic_intervals, interval_sums, variation
-from .running import Running
 
 __all__ = [
     "Ball",
-    "Foreseen",
     "Growth",
     "LearnerBound",
     "Metrics",
     "Problem",
     "Regret",
-    "Running",
     "Solution",
     "aligned",
     "aligned_series",
@@ -39,7 +35,6 @@ __all__ = [
     "interval_sums",
     "knn_error",
     "nmi",
-    "progressive",
     "quick_cluster_nmi",
     "quick_knn_error",
     "theorem_1",

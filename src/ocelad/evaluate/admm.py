@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..learner import Array
+from ..protocols import Array
 
 CHECK = 10
 """So many iterations between looks at the gap."""

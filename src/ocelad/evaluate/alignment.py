@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..learner import Array
+from ..protocols import Array
 
 
 def aligned(L: Array, reference: Array) -> Array:

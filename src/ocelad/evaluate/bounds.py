@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..learner import Array
+from ..protocols import Array
 from .domains import Metrics
 
 Reading = Literal["paper", "corrected"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
-from ..learner import Array
+from ..protocols import Array
 from .admm import CHECK, RELAX, Balance, Bracket, Solution, distance
 from .problems import Problem
 from .regret import variation

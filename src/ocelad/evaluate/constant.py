@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from ..learner import Array
+from ..protocols import Array
 from .admm import CHECK, RELAX, Balance, Bracket, Solution, distance
 from .problems import Problem
 

@@ -15,8 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..learner import Array
-from ..metric import Metric
+from ..geometry import Metric
+from ..protocols import Array
 
 
 class Domain(Protocol):

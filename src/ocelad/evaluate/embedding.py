@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.neighbors import NearestNeighbors
 
-from ..learner import Array
+from ..protocols import Array
 
 
 def knn_error(Z: Array, labels: NDArray[np.int64], k: int = 5) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..learner import Integers
+from ..protocols import Integers
 
 
 def geometric_lengths(shortest: int, longest: int, per_octave: int = 4) -> Integers:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learner import Array
-from ..metric.kernels.jit import apart, entry, kernel, sums
+from ..engine.kernels.jit import apart, entry, kernel, sums
+from ..protocols import Array
 from .nearest import squares
 
 Labels = NDArray[np.int64]

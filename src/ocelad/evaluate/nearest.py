@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learner import Array
-from ..metric.kernels.eight import any_less, eight, load, numbered, store
-from ..metric.kernels.jit import entry, kernel
+from ..engine.kernels.eight import any_less, eight, load, numbered, store
+from ..engine.kernels.jit import entry, kernel
+from ..protocols import Array
 
 Labels = NDArray[np.int64]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..learner import Array
+from ..protocols import Array
 from .domains import Ball, Domain, Metrics
 
 

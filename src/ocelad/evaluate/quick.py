@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learner import Array
+from ..protocols import Array
 from .kmeans import centred, clusters
 from .nearest import errors
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
-from ..learner import Array, Integers
+from ..protocols import Array, Integers
 
 SPREAD = 1e-3
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..geometry import Metric
 from ..intervals import length as dyadic_length
-from ..learner import Array, Integers
-from ..metric import Metric
+from ..protocols import Array, Integers
 
 
 def interval_sums(values: ArrayLike) -> Array:

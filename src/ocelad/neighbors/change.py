@@ -15,8 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..learner import Array
-from ..metric import validate
+from .. import validation as validate
+from ..protocols import Array
 
 SMALLEST = 1e-280
 """Below this an entry of M has lost digits."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..learner import Array, Integers
-from ..metric import validate
+from .. import validation as validate
+from ..protocols import Array, Integers
 from .change import MovingMetric, fingerprint, matrix, moved, threshold
 from .projection import Projection, factor
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learner import Array, Integers
+from ..protocols import Array, Integers
 
 BLOCK = 1 << 14
 """So many points are bounded at a time,"""

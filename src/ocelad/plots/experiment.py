@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import DriftingClusters
-from ..learner import Array
+from ..protocols import Array
 from ..studies import Results, Study
 from .style import COLOURS, MARKERS, pyplot
 

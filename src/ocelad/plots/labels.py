@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..learner import Array
+from ..protocols import Array
 from .style import plain
 
 TURN = 0.9  # radians from one place that is tried to the next, on a spiral

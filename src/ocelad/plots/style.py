@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..alarms import Event
-from ..learner import Array
+from ..protocols import Array
+from ..watch.alarms import Event
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..history import History
-from ..metric import MetricTracker
+from ..tracker import MetricTracker
+from ..watch.history import History
 from .style import COLOURS, MARKERS, axes_or_new, legend_beside, mark_events, stack_weights
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ..metric import MetricTracker, SupervisedMetricTracker
+from ..tracker import MetricTracker, SupervisedMetricTracker
 from . import container, contents, supervised
 from .header import from_json, to_json
 

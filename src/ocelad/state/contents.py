@@ -11,20 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from .. import validation as validate
+from ..engine import snapshot as engine
+from ..engine.kinds import has_kernels
+from ..engine.learning import Learners
+from ..engine.stack import StackedRice
+from ..geometry.comid import Recipe
+from ..geometry.metric import Metric
 from ..intervals import active, length
-from ..learner import Array, Weights
-from ..metric import MetricTracker, validate
-from ..metric import arrays as engine
-from ..metric.algorithm_2 import algorithm_2, first_scale
-from ..metric.comid import Recipe
-from ..metric.estimate import Metric
-from ..metric.inputs import preprocessor
-from ..metric.kinds import has_kernels
-from ..metric.learning import Learners
-from ..metric.scale import FIRST, FixedScale, RunningScale, Scale
-from ..metric.stack import StackedRice
-from ..metric.tracker import LEARNED
 from ..ocelad import Ocelad
+from ..protocols import Array, Weights
+from ..tracker import MetricTracker
+from ..tracker.algorithm_2 import algorithm_2, first_scale
+from ..tracker.inputs import preprocessor
+from ..tracker.metric_tracker import LEARNED
+from ..tracker.units import FIRST, FixedScale, RunningScale, Scale
 from ..weights import FixedShare
 from . import options
 from .header import check_tracker, number_word

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from ..metric import MetricTracker
+from ..tracker import MetricTracker
 
 FORMAT, VERSION = "ocelad", 1
 

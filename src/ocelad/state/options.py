@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..learner import is_number
-from ..metric import (
+from ..geometry import (
     L1,
     Frobenius,
     Hinge,
@@ -25,7 +24,8 @@ from ..metric import (
     Unregularized,
     VonNeumann,
 )
-from ..metric.inputs import Rows, preprocessor
+from ..protocols import is_number
+from ..tracker.inputs import Rows, preprocessor
 from ..weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
 
 _LOSSES = (Hinge, SquaredHinge, Logistic)

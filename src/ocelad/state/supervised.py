@@ -12,9 +12,10 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..metric import MetricTracker, SupervisedMetricTracker, validate
-from ..metric.inputs import preprocessor
-from ..metric.partners import check
+from .. import validation as validate
+from ..tracker import MetricTracker, SupervisedMetricTracker
+from ..tracker.inputs import preprocessor
+from ..tracker.pair_sampling import check
 from . import contents, options
 from .header import check_count, check_keys, check_names, check_options
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from ..learner import Array
+from ..protocols import Array
 from .methods import READINGS, plain
 from .tables import Results, mean, recovery, spelled
 

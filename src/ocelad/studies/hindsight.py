@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data import DriftingClusters, Segment
 from ..evaluate import Metrics, Problem, best_constant, dyadic_intervals
-from ..learner import Array, Integers
+from ..protocols import Array, Integers
 
 PAIRS = 4000
 """So many random pairs stand for all of them."""

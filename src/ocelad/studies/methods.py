@@ -13,7 +13,7 @@ from typing import Any
 
 from ..baselines import ITML, LMNN, STREAMING, Oracle, Windowed, comid, online_itml, saol
 from ..baselines.streaming import Tracker
-from ..metric import MetricTracker
+from ..tracker import MetricTracker
 from ..weights import OceladWeights
 
 

@@ -18,9 +18,9 @@ from ..baselines import Euclid, Oracle, Windowed
 from ..baselines.streaming import Tracker
 from ..data import Block, blocks
 from ..evaluate import quick_cluster_nmi, quick_knn_error
-from ..learner import Array, Integers
-from ..metric import Mahalanobis
-from ..metric.vocabulary import MetricVocabulary
+from ..geometry import Mahalanobis
+from ..protocols import Array, Integers
+from ..tracker.vocabulary import MetricVocabulary
 from .methods import make
 from .options import Study
 

@@ -17,8 +17,9 @@ import numpy as np
 from ..baselines import comid
 from ..data import SCENARIO, Segment
 from ..evaluate import Metrics, Regret, corollary_1, geometric_lengths, growth_exponent, theorem_2
-from ..learner import Array, Integers
-from ..metric import Frobenius, Hinge, MetricTracker, NuclearNorm
+from ..geometry import Frobenius, Hinge, NuclearNorm
+from ..protocols import Array, Integers
+from ..tracker import MetricTracker
 from ..weights import OceladWeights
 from .hindsight import Comparator, Constants, Progress, Truths, World, best_constants
 

@@ -17,8 +17,8 @@ from ..baselines import Euclid, comid
 from ..baselines.streaming import Tracker
 from ..data import SCENARIO, DriftingClusters, Segment, Step
 from ..evaluate import cluster_nmi, knn_error
-from ..learner import Array
-from ..metric import MetricTracker
+from ..protocols import Array
+from ..tracker import MetricTracker
 
 EVERY = 49
 

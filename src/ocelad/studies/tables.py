@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..learner import Array
+from ..protocols import Array
 from .options import Study
 from .outcome import Outcome
 

@@ -22,7 +22,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from ..data import LabelledTexts, TextStream
 from ..evaluate import aligned_series, discriminant, knn_error
-from ..learner import Array, Integers
+from ..protocols import Array, Integers
 from .text_course import Course
 from .text_options import TextStudy
 

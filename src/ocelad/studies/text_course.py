@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from ..data import adjacent
-from ..evaluate import progressive
-from ..learner import Array, Integers
-from ..metric import MetricTracker
+from ..protocols import Array, Integers
+from ..tracker import MetricTracker
+from ..watch.prequential import progressive
 from .text_options import TextStudy
 
 MOMENTS = 16  # of the first half of the window, whose metrics are averaged

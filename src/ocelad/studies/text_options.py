@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..metric import MetricTracker, NuclearNorm
+from ..geometry import NuclearNorm
+from ..tracker import MetricTracker
 
 RATES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Of COMID at a fixed rate. With capped steps nothing changes beyond."""

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..metric import MetricTracker
 from ..state import load, save
+from ..tracker import MetricTracker
 
 TRACKER, NEXT, PROGRESS = "tracker.ocelad", "tracker.ocelad.next", "progress.json"
 FORMAT, VERSION = "ocelad track", 1

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ..alarms import Event
 from ..data.tables import BadRow, Form, Row, Rows
-from ..evaluate.progressive import Foreseen, progressive
-from ..evaluate.running import Running
-from ..metric import MetricTracker
+from ..tracker import MetricTracker
+from ..watch.alarms import Event
+from ..watch.prequential import Foreseen, progressive
+from ..watch.scores import Running
 from . import timeline
 from .commit import NEXT, PROGRESS, TRACKER, commit, recover
 from .outputs import Output

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..alarms import ChangeAlarm, Event
-from ..evaluate.progressive import Foreseen
-from ..history import time_scale
-from ..learner import Array
-from ..metric import MetricTracker
-from ..metric.levels import LEVEL
+from ..protocols import Array
+from ..tracker import MetricTracker
+from ..tracker.levels import LEVEL
+from ..watch.alarms import ChangeAlarm, Event
+from ..watch.history import time_scale
+from ..watch.prequential import Foreseen
 
 COLUMNS = ("t", "loss", "error", "accuracy", "auc", "time_scale", "threshold", "lengths", "weights", "alarms")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from scipy.optimize import minimize
 
-from ...learner import Array
+from ...protocols import Array
 
 STEPS = 50
 """How many steps a round has."""

@@ -20,9 +20,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ...learner import Array, Integers
-from ...metric import Mahalanobis, calibration, inputs, validate
-from ...metric.vocabulary import MetricVocabulary, ThresholdVocabulary
+from ... import validation as validate
+from ...geometry import Mahalanobis
+from ...protocols import Array, Integers
+from ...tracker import calibration, inputs
+from ...tracker.vocabulary import MetricVocabulary, ThresholdVocabulary
 
 
 class Fitted(MetricVocabulary):

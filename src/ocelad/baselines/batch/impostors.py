@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from ...learner import Array, Integers
+from ...protocols import Array, Integers
 
 BLOCK = 512
 """So many rows of distances to all points are held at a time."""
@@ -67,7 +67,7 @@ class MarginLoss:
 
     def __call__(self, L: Array, impostors: Integers) -> tuple[float, Array]:
         """F over these impostors, in ascending order, and its gradient with respect to M = L'L."""
-        from .margins import pushing  # compiled when first used
+        from .margins import pushing
 
         Y = np.zeros(self.X.shape)
         hinges = pushing(self.X, self.X @ L.T, self.targets, impostors, self.rounding, Y)

@@ -25,8 +25,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...learner import Array
-from ...metric import Mahalanobis, validate
+from ... import validation as validate
+from ...geometry import Mahalanobis
+from ...protocols import Array
 from .descent import descend
 from .fitted import FromPairs, Progress, certify, unit_of, whole
 

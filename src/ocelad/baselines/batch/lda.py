@@ -7,7 +7,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from ...metric import Mahalanobis
+from ...geometry import Mahalanobis
 from .fitted import FromLabels
 
 

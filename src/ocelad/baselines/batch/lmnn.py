@@ -20,8 +20,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...learner import Array, Integers
-from ...metric import Mahalanobis, validate
+from ... import validation as validate
+from ...geometry import Mahalanobis
+from ...protocols import Array, Integers
 from .descent import descend
 from .fitted import FromLabels, Progress, certify, unit_of, whole
 from .impostors import MarginLoss, scatter, targets

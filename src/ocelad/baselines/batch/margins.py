@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...learner import Array, Integers
-from ...metric.kernels.jit import entry, sums
+from ...engine.kernels.jit import entry, sums
+from ...protocols import Array, Integers
 
 
 @entry

@@ -7,7 +7,8 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
-from ...metric import Mahalanobis, validate
+from ... import validation as validate
+from ...geometry import Mahalanobis
 from .fitted import FromLabels, whole
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.decomposition import PCA as PrincipalComponents
 from sklearn.utils.validation import validate_data
 
-from ...metric import Mahalanobis, validate
+from ... import validation as validate
+from ...geometry import Mahalanobis
 from .fitted import FromLabels
 
 

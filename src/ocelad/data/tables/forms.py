@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...learner import Array, Integers
+from ...protocols import Array, Integers
 from .cells import Columns, matching
 from .rows import BadRow, Row, Rows
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...metric.partners import Strategy, check, partners
+from ...tracker.pair_sampling import Strategy, check, partners
 from .cells import Columns
 from .forms import Block
 from .rows import Row

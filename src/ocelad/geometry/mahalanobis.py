@@ -1,0 +1,104 @@
+"""A learned metric as an object of its own: a distance, a matrix, and an embedding in which it is Euclidean.
+
+d(x, z) = |L (x - z)|,    M = L'L,    the rows of L ordered by how much they matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .. import validation as validate
+from ..protocols import Array, snapshot
+from .quadratic import Dense, Parts
+
+TINY = 1e-307
+"""A difference that is not longer than this is none: its square would vanish."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mahalanobis:
+    """A metric that no longer changes, and a function of two points.
+
+    Its matrix is that of differences measured in ``unit``, so that features of any size can be handled; ``rank``,
+    if given, keeps only so many of its directions; ``mu``, if given, is the threshold on squared distances.
+
+    >>> metric = Mahalanobis(np.diag([4.0, 9.0]))
+    >>> metric([1, 0], [0, 0]), metric([0, 1], [0, 0], squared=True)
+    (2.0, 9.0)
+    >>> metric.components
+    array([[0., 3.],
+           [2., 0.]])
+    """
+
+    form: Any  # a matrix, or one that is not multiplied out
+    unit: float = 1.0
+    rank: int | None = None
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.form, (Dense, Parts)):
+            object.__setattr__(self, "form", Dense(self.form))
+
+    @classmethod
+    def embedding(cls, components: Any, rank: int | None = None, mu: float | None = None) -> Mahalanobis:
+        """The metric of a given linear map."""
+        L = snapshot(validate.components(components))
+        if rank is not None and rank < len(L):
+            return cls(L.T @ L, 1.0, rank, mu)
+        metric = cls(L.T @ L, mu=mu)
+        metric.__dict__["_factor"] = L  # as it was given, and not another one of the same metric
+        return metric
+
+    @property
+    def n(self) -> int:
+        """How many features there are."""
+        return self.form.n
+
+    @property
+    def M(self) -> Array:
+        """The matrix for differences in units of length."""
+        return self.form.M
+
+    def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
+        """The distance of two points."""
+        u, v = (validate.vector(point, self.n) for point in (u, v))
+        d = float(self.distance((u - v)[None])[0])
+        return d * d if squared else d
+
+    @cached_property
+    def _factor(self) -> Array:
+        """L in units of length."""
+        return self.form.factor(self.rank)
+
+    @property
+    def components(self) -> Array:
+        """L, the most important direction first."""
+        return self._factor / self.unit
+
+    @property
+    def matrix(self) -> Array:
+        """M, in the units of the features."""
+        L = self._factor if self.rank is not None else None
+        with np.errstate(over="ignore"):
+            M = (self.M if L is None else L.T @ L) / self.unit / self.unit
+        if not np.isfinite(M).all():
+            raise OverflowError(f"the matrix has no finite entries for differences of size {self.unit:.1g}")
+        return M
+
+    def distance(self, u: Any) -> Array:
+        """The length of each difference, dense or sparse."""
+        size = abs(u).max(axis=1).toarray().ravel() if sparse.issparse(u) else np.abs(u).max(axis=1, initial=0.0)
+        down = 1.0 / np.where(size > TINY, size, 1.0)  # squares of huge and tiny differences must not overflow
+        u = sparse.diags_array(down).tocsr() @ u if sparse.issparse(u) else u * down[:, None]
+        squares = self.form.squares(u) if self.rank is None else np.square(u @ self._factor.T).sum(axis=1)
+        with np.errstate(over="ignore"):  # farther than any number: infinitely far
+            return size / self.unit * np.sqrt(np.maximum(squares, 0.0))
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates in which the distance is Euclidean."""
+        return np.asarray((X / self.unit) @ self._factor.T)

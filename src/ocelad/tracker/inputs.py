@@ -1,0 +1,198 @@
+"""What may be handed in as points, pairs, triplets or quadruplets, and how it becomes points side by side.
+
+Formed tuples have shape (m, k, n); tuples of indicators (m, k) go through a preprocessor; k sparse matrices or
+DataFrames of shape (m, n) are the first, second, ... points of m tuples. The texts of the errors about dimensions
+are the ones that users of metric-learn know.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from .. import validation as validate
+
+NAMES = {2: "pairs", 3: "triplets", 4: "quadruplets"}
+
+
+class PreprocessorError(ValueError):
+    """A preprocessor failed on the indicators it was given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The preprocessor that looks points up by their row number."""
+
+    points: Any
+
+    def __call__(self, rows: Any) -> Any:
+        return self.points[rows]
+
+
+def preprocessor(given: Any) -> Callable[[Any], Any] | None:
+    """A function from indicators to points."""
+    if sparse.issparse(given):
+        return Rows(given.tocsr())
+    if any(hasattr(given, name) for name in ("__len__", "shape", "__array__")):
+        return Rows(np.asarray(given))
+    if given is None or callable(given):
+        return given
+    raise ValueError(
+        f"Invalid type for the preprocessor: {type(given)}. You should provide either None, an array-like object, "
+        "or a callable."
+    )
+
+
+def points(X: Any, owner: str, form: Callable[[Any], Any] | None) -> Any:
+    """Points as a dense array or a CSR matrix of two dimensions, not looked at further."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    array, applied = _array(X, "X"), False
+    if array.ndim == 1 and form is not None:
+        array, applied = _formed(form, array), True
+    if array.ndim != 2:
+        raise _dimensions(
+            "2D array of formed points", "1D array of indicators or ", 1, array, owner, form, applied
+        )
+    return array
+
+
+def tuples(given: Any, size: int, owner: str, form: Callable[[Any], Any] | None) -> list[Any]:
+    """The first, second, ... points of tuples, each of shape (m, n), finite, dense or CSR."""
+    name = NAMES[size]
+    if isinstance(given, (tuple, list)) and any(sparse.issparse(side) or is_frame(side) for side in given):
+        return _sides(list(given), size, name, owner)
+    if sparse.issparse(given):
+        raise ValueError(
+            f"{name} of sparse points must be {size} sparse matrices, first points, second points, ..."
+        )
+    array, applied = _array(given, name), False
+    if array.ndim == 2 and form is not None:
+        sides = [_formed(form, array[:, side]) for side in range(array.shape[1])]
+        if any(sparse.issparse(side) for side in sides):
+            return _sides(sides, size, name, owner)
+        array, applied = np.stack(sides, axis=1), True
+    if array.ndim != 3:
+        raise _dimensions(
+            "3D array of formed tuples", "2D array of indicators or ", 2, array, owner, form, applied
+        )
+    if array.shape[1] != size:
+        raise _size(size, array.shape[1], owner, array.shape, array)
+    expected = f"an array of finite numbers of shape (m, {size}, n): m {name} of points with n features"
+    array = validate.real(array, name, expected)
+    if array.shape[2] == 0:
+        raise ValueError(f"{name} must be {expected}, got shape {array.shape}")
+    return [array[:, side] for side in range(size)]
+
+
+def differences(given: Any, owner: str, form: Callable[[Any], Any] | None) -> Any:
+    """u = x - z for pairs, dense or CSR."""
+    # The usual case first, and lean: u is finite only if x and z are.
+    if type(given) is np.ndarray and given.dtype == np.float64 and given.ndim == 3 and given.shape[1] == 2:
+        with np.errstate(over="ignore", invalid="ignore"):
+            u = np.subtract(given[:, 0], given[:, 1], order="C")
+            flat = u.ravel()
+            finite = math.isfinite(flat.dot(flat)) or np.isfinite(u).all()
+        if finite and u.shape[1]:
+            return u
+    x, z = tuples(given, 2, owner, form)
+    return difference(x, z, "pairs")
+
+
+def difference(x: Any, z: Any, name: str) -> Any:
+    """u = x - z, rows in one piece: sums over rows that lie apart in memory are rounded otherwise."""
+    with np.errstate(over="ignore"):
+        u = x - z if sparse.issparse(x) else np.subtract(x, z, order="C")
+    values = u.data if sparse.issparse(u) else u
+    if not np.isfinite(values).all():
+        wild = ~np.isfinite(values)
+        row = int(u.tocoo().row[wild].min() if sparse.issparse(u) else np.argwhere(wild)[0, 0])
+        raise ValueError(f"{name} must have finite differences, but those of {name[:-1]} {row} overflow")
+    return u
+
+
+def is_frame(value: Any) -> bool:
+    """Whether this is a table with named columns: of pandas, polars, pyarrow, ..."""
+    return hasattr(value, "columns") and hasattr(value, "shape") and not isinstance(value, np.ndarray)
+
+
+def check_names(estimator: Any, given: Any, known: bool) -> None:
+    """Keep the names of the features, or compare with those kept, by scikit-learn's rules."""
+    frames = [side for side in given if is_frame(side)] if isinstance(given, (tuple, list)) else []
+    if not known and is_frame(estimator.preprocessor):
+        frames.append(estimator.preprocessor)
+    sides = copy.copy(estimator)
+    for number, frame in enumerate(frames):  # they must agree among themselves, too
+        validate_data(sides, frame, reset=number == 0, skip_check_array=True)
+    if frames:
+        validate_data(estimator, frames[0], reset=not known, skip_check_array=True)
+
+
+def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
+    if len(sides) != size:
+        raise _size(size, len(sides), owner, f"{len(sides)} matrices", sides)
+    shapes = [np.shape(side) for side in sides]
+    if len(set(shapes)) != 1 or len(shapes[0]) != 2 or shapes[0][1] == 0:
+        raise ValueError(f"{name} must be {size} matrices of one shape (m, n), got shapes {shapes}")
+    expected = "matrices of finite numbers"
+    checked = []
+    for side in sides:
+        if sparse.issparse(side):
+            rows = side.tocsr()
+            validate.real(rows.data, name, expected)
+            if rows.dtype != np.float64 or not rows.has_canonical_format:
+                rows = rows.astype(np.float64)  # a copy
+                rows.sum_duplicates()  # and sort: else the order within a row of x - z would depend on other rows
+            checked.append(rows)
+        else:
+            checked.append(validate.real(side, name, expected))
+    if all(sparse.issparse(side) for side in checked):
+        return checked
+    return [side.toarray() if sparse.issparse(side) else side for side in checked]
+
+
+def _array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must be an array of finite numbers, got a masked array")
+    try:
+        return np.asarray(value)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"{name} must be an array of finite numbers; {error}") from None
+
+
+def _formed(form: Callable[[Any], Any], indicators: Any) -> Any:
+    try:
+        made = form(indicators)
+    except Exception as error:
+        raise PreprocessorError(f"An error occurred when trying to use the preprocessor: {error!r}") from error
+    return made.tocsr() if sparse.issparse(made) else np.asarray(made)
+
+
+def _dimensions(
+    formed: str, indicators: str, bare: int, array: Any, owner: str, form: object, applied: bool
+) -> ValueError:
+    """The text of an array that has a wrong number of dimensions; ``bare`` is that of indicators."""
+    if applied:
+        kind, context, hint = formed, " after the preprocessor has been applied", " and/or use a preprocessor"
+    elif form is None:
+        kind, context, hint = formed, "", " and/or use a preprocessor" if array.ndim == bare else ""
+    else:
+        kind, context, hint = indicators + formed, " when using a preprocessor", ""
+    return ValueError(
+        f"{kind} expected by {owner}{context}. Found {array.ndim}D array instead:\n"
+        f"input={array}. Reshape your data{hint}.\n"
+    )
+
+
+def _size(size: int, found: int, owner: str, shape: Any, given: Any) -> ValueError:
+    return ValueError(
+        f"Tuples of {size} element(s) expected by {owner}. Got tuples of {found} element(s) instead "
+        f"(shape={shape}):\ninput={given}.\n"
+    )

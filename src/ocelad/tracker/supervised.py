@@ -1,0 +1,190 @@
+"""A front end for points with class labels: a stream of them becomes a stream of comparisons."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import validation as validate
+from ..geometry.mahalanobis import Mahalanobis
+from ..protocols import Array, Integers
+from . import inputs
+from .metric_tracker import MetricTracker
+from .pair_sampling import Strategy, check, partners
+from .vocabulary import MetricVocabulary
+
+
+class SupervisedMetricTracker(
+    MetricVocabulary,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Track the metric behind class labels, from a stream of labelled points.
+
+    Each point is compared with recent ones: points of one class are similar, points of two are different.
+
+    Parameters
+    ----------
+    tracker
+        The `MetricTracker` to learn with, of which a copy is made; None for the recommended one.
+    strategy
+        With which recent points: ``"balanced"`` between the same class and others, ``"random"``, or
+        ``"consecutive"``, the points just before, for streams whose order does not tell the class.
+    memory
+        How many recent points are kept.
+    pairs_per_point
+        How many comparisons each point takes part in on arrival.
+    n_components
+        How many dimensions to keep, the most important; None leaves that to ``tracker``.
+    preprocessor
+        Turns indicators into points: an array whose rows they number, or a function.
+    random_state
+        For the strategies that draw.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X = np.hstack([X, np.random.default_rng(0).normal(size=(150, 10))])  # most features say nothing
+    >>> nearest = make_pipeline(SupervisedMetricTracker(random_state=0), KNeighborsClassifier())
+    >>> bool(cross_val_score(nearest, X, y).mean() > cross_val_score(KNeighborsClassifier(), X, y).mean())
+    True
+    """
+
+    n_features_in_: int
+    tracker_: MetricTracker
+    _recent: tuple[Any, Any]
+    _random: np.random.RandomState
+    _number: int
+
+    def __init__(
+        self,
+        tracker: MetricTracker | None = None,
+        *,
+        strategy: Strategy = "balanced",
+        memory: int = 128,
+        pairs_per_point: int = 2,
+        n_components: int | None = None,
+        preprocessor: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.tracker = tracker
+        self.strategy = strategy
+        self.memory = memory
+        self.pairs_per_point = pairs_per_point
+        self.n_components = n_components
+        self.preprocessor = preprocessor
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget everything, and learn these points in order."""
+        return self._learn(X, y, reset=True, at_least=2)
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Learn points in order, each compared with those that came before it, also in earlier calls.
+
+        ``classes`` may be given, as to scikit-learn's classifiers, and is not needed: classes come and go.
+        """
+        if classes is not None and not np.isin(np.unique(np.asarray(y)), np.asarray(classes)).all():
+            raise ValueError(f"y must hold only labels in classes={classes!r}")
+        return self._learn(X, y, reset=not hasattr(self, "tracker_"), at_least=1)
+
+    def _learn(self, X: Any, y: Any, reset: bool, at_least: int) -> Self:
+        strategy, memory, count = check(self.strategy), self._count("memory"), self._count("pairs_per_point")
+        form = inputs.preprocessor(self.preprocessor) if reset else self.preprocessor_
+        if form is not None:
+            X = inputs.points(X, type(self).__name__, form)
+        new = copy.copy(self)  # so that what is refused leaves no trace
+        X, y = validate_data(
+            new, X, y, dtype=np.float64, accept_sparse="csr", reset=reset, ensure_min_samples=at_least
+        )
+        check_classification_targets(y)
+        validate.n_components(self.n_components, X.shape[1])
+        if reset:
+            new.tracker_ = MetricTracker() if self.tracker is None else clone(self.tracker)
+            if self.n_components is not None:
+                new.tracker_.set_params(n_components=self.n_components)
+            new.preprocessor_, new._random, new._number = form, check_random_state(self.random_state), 0
+            points, labels, seen = X, y, 0
+        else:
+            before, before_y = self._recent
+            points, labels, seen = _joined(before, X), np.concatenate([before_y, y]), len(before_y)
+        drawn = new._random.get_state()
+        try:
+            left, right = partners(labels, seen, strategy, memory, count, new._random, new._number)
+            new.tracker_.partial_fit(_pairs(points, left, right), np.where(labels[left] == labels[right], 1, -1))
+        except BaseException:
+            new._random.set_state(drawn)
+            raise
+        new._recent, new._number = (points[-memory:], labels[-memory:]), new._number + len(y)
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(new.__dict__)
+        return self
+
+    def _count(self, name: str) -> int:
+        value = getattr(self, name)
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+        return int(value)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
+        rows = inputs.points(X, type(self).__name__, self._form())
+        rows = validate_data(
+            self, X if inputs.is_frame(X) else rows, dtype=np.float64, accept_sparse="csr", reset=False
+        )
+        return self.get_metric().transform(rows)
+
+    def get_metric(self) -> Mahalanobis:
+        """The metric as it is now, as a function of two points (and ``squared=False``) that will not change."""
+        check_is_fitted(self, "tracker_")
+        return self.tracker_.get_metric()
+
+    @property
+    def components_(self) -> Array:
+        """The linear map of ``transform``. Setting it starts anew from that metric."""
+        return self.get_metric().components
+
+    @components_.setter
+    def components_(self, L: ArrayLike) -> None:
+        check_is_fitted(self, "tracker_")
+        self.tracker_.components_ = L
+        n = self.tracker_.get_metric().n
+        if n != self.n_features_in_:  # a metric on other features: the points kept say nothing about it
+            self.n_features_in_, self._recent = n, (np.zeros((0, n)), self._recent[1][:0])
+            self.__dict__.pop("feature_names_in_", None)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+
+def _joined(before: Any, after: Any) -> Any:
+    if sparse.issparse(before) or sparse.issparse(after):
+        return sparse.vstack([before, after]).tocsr()
+    return np.concatenate([before, after])
+
+
+def _pairs(points: Any, left: Integers, right: Integers) -> Any:
+    if sparse.issparse(points):
+        return points[left], points[right]
+    return np.stack([points[left], points[right]], axis=1)

@@ -1,0 +1,135 @@
+"""The unit of length in which a tracker learns, so that the common scale of the features does not matter.
+
+    unit = median of the first |u|,  then  unit^2 <- unit^2 + (|u|^2 - unit^2) / count,   the present u included.
+
+A step that suits differences of size one suits nothing else. The median keeps one odd difference at the beginning
+from setting the unit; from then on the unit tends to the root mean square. Only ratios enter, so features of size
+1e-150 and 1e+150 behave like features of size one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from ..geometry.mahalanobis import TINY
+from ..protocols import Array
+
+FIRST = 16
+"""So many differences enter the median."""
+
+LONGEST = 10.0
+"""A difference counts, and is learned from, as if it were at most this many units long. One wild value must
+neither set the unit nor throw M far away."""
+
+LARGEST = 1e35
+"""With a scale that is not learned, the longest difference whose eighth power is still a number."""
+
+
+HUGE = 1e308
+"""What is shorter counts as zero: it may have no inverse. What is longer, the diagonal of a cube of huge numbers
+say, counts as so long."""
+
+
+class Scale(Protocol):
+    """A unit of length, and how it goes on."""
+
+    @property
+    def value(self) -> float: ...
+
+    def normalise(self, u: Any, /) -> tuple[Any, Scale]:
+        """The differences in units of length, each in the unit of its own time, and the scale after them."""
+
+    def units(self, lengths: list[float], /) -> tuple[list[float], Scale]:
+        """The unit after each difference of given length, and the scale after them."""
+
+
+@dataclass(frozen=True)
+class RunningScale:
+    """The typical |u|, learned as it goes.
+
+    >>> differences, scale = RunningScale().normalise(np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 10.0], [6.0, 0.0]]))
+    >>> scale.value
+    6.0
+    """
+
+    value: float = 1.0
+    count: int = 0
+    first: tuple[float, ...] = ()
+
+    def normalise(self, u: Any) -> tuple[Any, RunningScale]:
+        lengths = norms(u)
+        units, after = self.units(lengths)
+        factors = [
+            LONGEST / norm if norm > LONGEST * unit else 1.0 / unit
+            for norm, unit in zip(lengths, units, strict=True)
+        ]
+        return scaled(u, np.array(factors)), after
+
+    def units(self, lengths: list[float]) -> tuple[list[float], RunningScale]:
+        value, count, first, units = self.value, self.count, self.first, []
+        for norm in lengths:
+            if norm > 0.0:  # else it says nothing about the unit
+                count += 1
+                if count <= FIRST:
+                    first = (*first, norm)
+                    value = sorted(first)[count // 2]
+                else:
+                    ratio = min(norm / value, LONGEST)
+                    value, first = value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), ()
+            units.append(value)
+        return units, RunningScale(value, count, first)
+
+
+@dataclass(frozen=True)
+class FixedScale:
+    """A unit chosen beforehand."""
+
+    value: float
+
+    def normalise(self, u: Any) -> tuple[Any, FixedScale]:
+        entries = u.data if sparse.issparse(u) else u
+        if (
+            np.abs(entries).max(initial=0.0) / self.value * math.sqrt(u.shape[1]) <= LARGEST
+        ):  # and so is no row longer
+            return u / self.value, self
+        longest = [norm / self.value for norm in norms(u)]
+        row = int(np.argmax(longest)) if longest else 0
+        if longest and longest[row] > LARGEST:
+            raise ValueError(
+                f"pairs: the difference of pair {row} is {longest[row]:.1g} times the unit of length, expected at "
+                f"most {LARGEST:.0g}; scale='auto' measures the unit from the stream"
+            )
+        return u / self.value, self
+
+    def units(self, lengths: list[float]) -> tuple[list[float], FixedScale]:
+        return [self.value] * len(lengths), self
+
+
+def norms(u: Any) -> list[float]:
+    """|u| row by row, safe from overflow and underflow of the squares."""
+    rows = [u.data[a:b] for a, b in pairwise(u.indptr.tolist())] if sparse.issparse(u) else u
+    # one product per row: a sum along an axis may round differently in a batch than in a single row
+    with np.errstate(over="ignore", under="ignore"):
+        squares = [float(row.dot(row)) for row in rows]
+    return [
+        math.sqrt(s) if 1e-200 < s < 1e200 else _careful_norm(row) for s, row in zip(squares, rows, strict=True)
+    ]
+
+
+def _careful_norm(row: Array) -> float:
+    size = float(np.abs(row).max(initial=0.0))
+    return min(size * math.sqrt(float(np.square(row / size).sum())), HUGE) if size > TINY else 0.0
+
+
+def scaled(u: Any, factors: Array) -> Any:
+    """Each row times its factor."""
+    if not sparse.issparse(u):
+        return u * factors[:, None]
+    data = u.data * np.repeat(factors, np.diff(u.indptr))
+    return type(u)((data, u.indices, u.indptr), shape=u.shape)

@@ -1,0 +1,208 @@
+"""What anyone may ask of a learned metric, in metric-learn's words.
+
+Two mixins, as scikit-learn has them, which need nothing but ``get_metric()`` of a learner. Nothing here changes
+what has been learned.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.validation import validate_data
+
+from .. import validation as validate
+from ..geometry.mahalanobis import Mahalanobis
+from ..protocols import Array
+from . import calibration, inputs
+from .calibration import Strategy
+
+
+class MetricVocabulary:
+    """Distances and coordinates."""
+
+    if TYPE_CHECKING:
+        preprocessor: Any
+        preprocessor_: Any
+
+        def get_metric(self) -> Mahalanobis: ...
+
+    def _check_preprocessor(self) -> None:
+        self.preprocessor_ = inputs.preprocessor(self.preprocessor)
+
+    def _prepare_inputs(self, X: Any, y: Any = None, type_of_inputs: str = "classic") -> Any:
+        """Formed points or pairs, checked: for subclasses in metric-learn's manner, which call it in their fit."""
+        self._check_preprocessor()
+        if type_of_inputs == "classic":
+            rows = inputs.points(X, type(self).__name__, self.preprocessor_)
+            return rows if y is None else (rows, np.asarray(y))
+        pairs = np.stack(inputs.tuples(X, 2, type(self).__name__, self.preprocessor_), axis=1)
+        return pairs if y is None else (pairs, validate.strict_labels(y, len(pairs)))
+
+    def _form(self) -> Any:
+        """The preprocessor in use."""
+        try:
+            return self.preprocessor_
+        except AttributeError:
+            raise self._not_fitted() from None
+
+    def _not_fitted(self) -> NotFittedError:
+        return NotFittedError(
+            f"This {type(self).__name__} has seen no comparison yet: call partial_fit or fit first."
+        )
+
+    def pair_distance(self, pairs: ArrayLike) -> Array:
+        """The learned distance of each pair (not squared)."""
+        return self._measured(pairs)[0]
+
+    def _measured(self, pairs: Any) -> tuple[Array, Mahalanobis]:
+        """Distances, and the metric they were measured with."""
+        u = inputs.differences(pairs, type(self).__name__, self._form())
+        metric = self.get_metric()
+        validate.same_width(u, metric.n, "pairs")
+        if type(pairs) is not np.ndarray:
+            inputs.check_names(self, pairs, known=True)
+        return metric.distance(u), metric
+
+    def pair_score(self, pairs: ArrayLike) -> Array:
+        """The higher, the more similar: minus the distance."""
+        return -self.pair_distance(pairs)
+
+    def score_pairs(self, pairs: ArrayLike) -> Array:
+        """The old name of ``pair_distance``."""
+        warnings.warn(
+            "score_pairs will be deprecated in release 0.7.0. Use pair_score to compute similarity scores, or "
+            "pair_distances to compute distances.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.pair_distance(pairs)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
+        rows = inputs.points(X, type(self).__name__, self._form())
+        metric = self.get_metric()
+        if inputs.is_frame(X) or hasattr(self, "feature_names_in_"):
+            validate_data(self, X if inputs.is_frame(X) else rows, reset=False, skip_check_array=True)
+        return metric.transform(validate.points(rows, metric.n))
+
+    def get_mahalanobis_matrix(self) -> Array:
+        """The learned matrix, in the units of the features."""
+        return self.get_metric().matrix
+
+
+class ThresholdVocabulary:
+    """Whether two points are similar."""
+
+    classes_ = np.array([-1, 1])
+    _tuple_size = 2
+    _validate_calibration_params = staticmethod(calibration.check)
+    _threshold: float | None = None
+
+    if TYPE_CHECKING:
+
+        def pair_score(self, pairs: ArrayLike) -> Array: ...
+
+        def _form(self) -> Any: ...
+
+        def _measured(self, pairs: Any) -> tuple[Array, Mahalanobis]: ...
+
+        def get_metric(self) -> Mahalanobis: ...
+
+    @property
+    def threshold_(self) -> float:
+        """The largest distance of similar points: the one that was set or calibrated since the latest comparison,
+        else the tracked one, sqrt(mu)."""
+        return _tracked(self.get_metric()) if self._threshold is None else self._threshold
+
+    def _judged(self, pairs: ArrayLike) -> tuple[Array, float]:
+        """Distances and threshold, from one look at the metric."""
+        self._form()
+        if self._threshold is not None:
+            return -self.decision_function(pairs), self._threshold
+        distances, metric = self._measured(pairs)
+        return distances, _tracked(metric)
+
+    def decision_function(self, pairs: ArrayLike) -> Array:
+        """The higher, the more similar: minus the distance."""
+        return self.pair_score(pairs)
+
+    def predict(self, pairs: ArrayLike) -> NDArray[np.int64]:
+        """+1 for pairs that are similar now, -1 for the others."""
+        d, threshold = self._judged(pairs)
+        return np.where(d <= threshold, 1, -1)
+
+    @property
+    def predict_proba(self) -> Any:
+        """``predict_proba(pairs)``: the probabilities of "different" and "similar", of shape (m, 2).
+
+        The second is 1 / (1 + exp(-(threshold^2 - d^2))): the logistic function of the margin, which is one half
+        at the threshold. It is the model that `Logistic` fits; with other losses it is a monotone score between 0
+        and 1. It exists once something has been learned.
+        """
+        self._form()
+
+        def predict_proba(pairs: ArrayLike) -> Array:  # scikit-learn's scorers look at this name
+            d, threshold = self._judged(pairs)
+            with np.errstate(over="ignore"):
+                margin = threshold * abs(threshold) - d * d
+            return np.stack([expit(-margin), expit(margin)], axis=1)
+
+        return predict_proba
+
+    def score(self, pairs: ArrayLike, y: ArrayLike) -> float:
+        """The area under the ROC curve of ``decision_function``: no threshold enters."""
+        return float(roc_auc_score(y, self.decision_function(pairs)))
+
+    def set_threshold(self, threshold: float) -> Any:
+        """Call pairs similar up to this distance, until the next comparison is learned."""
+        self._form()
+        try:
+            self._threshold = float(threshold)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Parameter threshold must be a real number. Got {type(threshold)} instead."
+            ) from None
+        return self
+
+    def calibrate_threshold(
+        self,
+        pairs_valid: ArrayLike,
+        y_valid: ArrayLike,
+        strategy: Strategy = "accuracy",
+        min_rate: float | None = None,
+        beta: float = 1.0,
+    ) -> Any:
+        """Set the threshold that is best for these pairs.
+
+        Parameters
+        ----------
+        pairs_valid, y_valid
+            Labelled pairs, better not the ones that were learned from.
+        strategy
+            ``"accuracy"``; ``"f_beta"``, with ``beta``; ``"max_tpr"`` (or ``"max_tnr"``), the highest rate of
+            similar (different) pairs found such that the other rate is at least ``min_rate``.
+        """
+        self._form()
+        calibration.check(strategy, min_rate, beta)
+        distances = -np.asarray(self.decision_function(pairs_valid))
+        if not len(distances):
+            raise ValueError("pairs_valid must hold at least one pair")
+        y = validate.strict_labels(y_valid, len(distances))
+        self._threshold = calibration.best_threshold(distances, y, strategy, min_rate, beta)
+        return self
+
+
+def _tracked(metric: Mahalanobis) -> float:
+    if metric.mu is None:
+        raise AttributeError(
+            "A threshold for this estimator has not been set, "
+            "call its set_threshold or calibrate_threshold method."
+        )
+    return math.sqrt(metric.mu)

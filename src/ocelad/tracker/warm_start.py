@@ -1,0 +1,27 @@
+"""A metric that was set, not learned: where learners begin once comparisons come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..geometry.mahalanobis import Mahalanobis
+from ..geometry.metric import Metric
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Components as they were set, and the threshold tracked until then, if there was any."""
+
+    components: Any
+    mu: float | None
+
+    def view(self, rank: int | None = None) -> Mahalanobis:
+        return Mahalanobis.embedding(self.components, rank, self.mu)
+
+    def start(self, n: int, unit: float) -> Metric:
+        """The metric of differences in this unit, to start from."""
+        M = self.view().M
+        if len(M) != n:
+            raise ValueError(f"pairs must have {len(M)} features, as components_ has, got {n}")
+        return Metric(M * unit * unit, 1.0 if self.mu is None else self.mu)

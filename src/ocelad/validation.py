@@ -1,0 +1,168 @@
+"""The public door: everything that comes in is checked here, once, before any state changes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .protocols import Array, is_number
+
+SIGNS = frozenset((-1, 1))
+LARGEST = 1e100
+"""Steps, starts and weights up to here, and steps down to its inverse, leave room for their squares."""
+
+
+def real(value: Any, name: str, expected: str) -> Array:
+    """An array of finite floats."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must be {expected}, got a masked array")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"{name} must be {expected}; {error}") from None
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be {expected}, got dtype {array.dtype}")
+    array = array.astype(np.float64, copy=False)
+    if not np.isfinite(array).all():
+        kind = "NaN" if np.isnan(array).any() else "infinity"
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name} must be {expected}, found {kind} at index {where}")
+    return array
+
+
+def same_width(rows: Any, n_features: int, name: str) -> Any:
+    if rows.shape[1] != n_features:
+        raise ValueError(f"{name} must have {n_features} features, as before, got {rows.shape[1]}")
+    return rows
+
+
+def labels(y: Any, m: int) -> Array:
+    """One of +1 (similar) and -1 (different) for every pair; 0 in place of -1 is let pass with a warning."""
+    if type(y) is np.ndarray and y.shape == (m,) and y.dtype.kind in "fiu" and SIGNS.issuperset(y.tolist()):
+        return y.astype(np.float64, copy=False)  # the usual case first, and lean
+    expected = f"an array of shape ({m},), one label +1 (similar) or -1 (different) per pair"
+    array = real(y, "y", expected)
+    if array.shape != (m,):
+        raise ValueError(f"y must be {expected}, got shape {array.shape}")
+    if (np.abs(array) == 1).all():
+        return array
+    zero = array == 0
+    wrong = array[~zero & (array != 1)]
+    if wrong.size:  # -1 and 0 together: which of them is "different"?
+        odd = wrong[np.abs(wrong) != 1]
+        raise ValueError(f"y must be {expected}, found {odd[0] if odd.size else 0:g}")
+    warnings.warn("y has labels 0 and 1: 0 is read as -1 (different)", UserWarning, stacklevel=3)
+    return np.where(zero, -1.0, 1.0)
+
+
+def strict_labels(y: Any, m: int) -> Array:
+    """+1 and -1 and nothing else, refused in metric-learn's words."""
+    array = real(y, "y", f"an array of shape ({m},), one label +1 or -1 per pair")
+    if array.shape != (m,):
+        raise ValueError(f"y must be an array of shape ({m},), one label per pair, got shape {array.shape}")
+    if not (np.abs(array) == 1).all():
+        raise ValueError(
+            "When training on pairs, the labels (y) should contain only values in [-1, 1]. "
+            "Found an incorrect value."
+        )
+    return array
+
+
+def classes(given: Any) -> None:
+    """The classes of ``partial_fit``, for what they are worth: there are only two."""
+    if sorted(np.unique(given).tolist()) not in ([-1, 1], [0, 1]):
+        raise ValueError(f"classes must be [-1, 1] (different, similar), got {given!r}")
+
+
+def weights(given: Any, m: int) -> Array:
+    """How much each comparison counts."""
+    expected = f"an array of shape ({m},) of numbers from 0 to {LARGEST:g}, one per comparison"
+    array = real(given, "sample_weight", expected)
+    if array.shape != (m,) or (array < 0).any() or (array > LARGEST).any():
+        raise ValueError(f"sample_weight must be {expected}, got {given!r}")
+    return array
+
+
+def points(X: Any, n_features: int) -> Any:
+    """Points of shape (m, n), dense or CSR."""
+    expected = f"an array of finite numbers of shape (m, {n_features})"
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise ValueError(f"X must be {expected}, got shape {X.shape}")
+    if sparse.issparse(X):
+        real(X.data, "X", expected)
+        return X
+    return real(X, "X", expected)
+
+
+def vector(point: Any, n_features: int) -> Array:
+    """One point, which may be written as a number or a row."""
+    array = np.atleast_1d(np.asarray(point, dtype=np.float64).squeeze())
+    if array.shape != (n_features,):
+        raise ValueError(f"a point must have shape ({n_features},), got {np.shape(point)}")
+    return array
+
+
+def components(L: Any) -> Array:
+    """A linear map of points; a single row may be written without its brackets."""
+    expected = "an array of finite numbers of shape (n_components, n_features)"
+    array = np.atleast_2d(real(L, "components_", expected))
+    if array.ndim != 2 or not array.size:
+        raise ValueError(f"components_ must be {expected}, got shape {array.shape}")
+    return array
+
+
+def n_components(value: Any, n_features: int) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= n_features:
+        raise ValueError(f"Invalid n_components, must be in [1, {n_features}]")
+    return int(value)
+
+
+def number(value: Any, name: str, *, positive: bool) -> float:
+    """A finite number >= 0, or > 0."""
+    expected = "a finite number > 0" if positive else "a finite number >= 0"
+    if not is_number(value) or not np.isfinite(value) or value < 0 or (positive and value == 0):
+        raise ValueError(f"{name} must be {expected}, got {value!r}")
+    return float(value)
+
+
+def step(value: Any) -> float:
+    size = number(value, "step", positive=True)
+    if not 1.0 / LARGEST <= size <= LARGEST:
+        raise ValueError(f"step must be from {1.0 / LARGEST:g} to {LARGEST:g}, got {value!r}")
+    return size
+
+
+def start(origin: Any, n: int, definite: bool, name: str = "origin") -> float | Array:
+    """M0: a number, for that multiple of I, or a given positive (semi-)definite matrix."""
+    expected = f"a number >= 0 or a symmetric positive semi-definite matrix of shape ({n}, {n})"
+    M = real(origin, name, expected)
+    if M.ndim == 0:
+        smallest = largest = float(M)
+    elif M.shape != (n, n) or not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
+        raise ValueError(f"{name} must be {expected}, got one of shape {M.shape}")
+    else:
+        smallest, *_, largest = np.linalg.eigvalsh(M) if n > 1 else [float(M[0, 0])] * 2
+    if smallest < -1e-10 * max(largest, 0.0) or largest < 0:
+        raise ValueError(f"{name} must be {expected}; its smallest eigenvalue is {smallest:g}")
+    if largest > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST:g} in the unit of length; it reaches {largest:g}")
+    if definite and not smallest > 0:
+        raise ValueError(
+            f"{name} must be positive definite (a number > 0, say 1.0) with this divergence, got a singular start"
+        )
+    return float(M) if M.ndim == 0 else (M + M.T) / 2
+
+
+def max_rank(value: Any, origin: float | Array) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"max_rank must be None or a whole number >= 1, got {value!r}")
+    if isinstance(origin, float) and origin > 0.0:
+        raise ValueError(f"max_rank must be None where learners start from a multiple of I (origin={origin:g})")
+    return int(value)

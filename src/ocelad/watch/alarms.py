@@ -1,0 +1,236 @@
+"""Change alarms: has the notion of similarity jumped, or does it drift faster than a long memory can bear?
+
+Both are Page's CUSUM test: a sum of log-likelihood ratios that never falls below zero,
+
+    S <- max(0, S + log f_1(x) / f_0(x)),        alarm when S > log(steps).
+
+jump     x is whether the comparison was judged wrongly, before it was learned; f_0 is the error rate of late, and
+         f_1 an error rate with twice its odds.
+drift    x is how much more the longest memory lost than the shorter ones, mixed by their weights, in units of its
+         root mean square; f_0 is N(0, 1), and f_1 is N(0.2, 1). Where nothing drifts, longer is better: x < 0.
+
+If f_0 were known and true, false alarms would be at least ``steps`` comparisons apart in the mean (Lorden 1971).
+Only ratios enter, so nothing depends on the scale of features or losses, and memory is bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from ..protocols import is_number
+
+SHIFT = 0.2
+"""The drift that f_1 speaks of: less than that hardly costs anything."""
+
+REACH = 2
+"""Retro-initialisation lets a level remember up to twice its length."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What has happened, when it was noticed and when it seems to have begun, in comparisons seen.
+
+    ``strength`` is, for a jump, how much the error rate has risen, and for a drift, by how many root mean squares
+    the longest memory loses to the shorter ones, both since ``onset``.
+    """
+
+    t: int
+    kind: Literal["jump", "drift"]
+    onset: int
+    strength: float
+
+
+class Alarm(Protocol):
+    """Takes one comparison at a time: whether it was judged wrongly, and the tracker's ``levels_`` after it."""
+
+    def update(self, wrong: bool, levels: Any = None, /) -> Event | None: ...
+
+
+@dataclass
+class _Lately:
+    """A mean that forgets: of everything at first, later of about the last ``memory`` values."""
+
+    memory: int
+    total: float = 0.0
+    count: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+    def add(self, x: float) -> None:
+        keep = 1.0 - 1.0 / self.memory if self.count >= self.memory else 1.0
+        self.total, self.count = keep * self.total + x, keep * self.count + 1.0
+
+
+@dataclass
+class _Cusum:
+    """Page's sum, and what it has summed since it last was zero (the latest of it, if that was long ago)."""
+
+    limit: float
+    memory: int
+
+    def __post_init__(self) -> None:
+        self.sum = 0.0
+        self.values: deque[tuple[int, float]] = deque(maxlen=self.memory)
+
+    def add(self, t: int, x: float, ratio: float) -> bool:
+        if self.sum == 0.0:
+            self.values.clear()
+        self.sum = max(0.0, self.sum + ratio)
+        self.values.append((t, x))
+        return self.sum > self.limit
+
+    def rise(self, usual: float) -> tuple[int, float]:
+        """Since when values have most likely been higher than usual, and by how much."""
+        times, values = zip(*reversed(self.values), strict=True)
+        excess, count = np.cumsum(np.array(values) - usual), np.arange(1, len(values) + 1)
+        best = int(np.argmax(excess / np.sqrt(count)))
+        return times[best], float(excess[best] / count[best])
+
+
+class ChangeAlarm:
+    """Tells jumps and drifts of the similarity function, one comparison at a time.
+
+    Parameters
+    ----------
+    steps
+        How rare false alarms are to be: at least so many comparisons apart in the mean, if the error rate of an
+        unchanging stream were known. Learned on the way, they are rarer still (docs/alarms.md has figures).
+    odds
+        The growth of the odds of an error that a jump is tested for.
+    memory
+        Over how many comparisons the usual error rate is taken.
+
+    Examples
+    --------
+    >>> alarm, rng = ChangeAlarm(), np.random.default_rng(0)
+    >>> wrong = rng.random(2000) < np.where(np.arange(2000) < 1500, 0.1, 0.4)
+    >>> events = [event for event in map(alarm.update, wrong) if event]
+    >>> [(event.t, event.kind, event.onset, round(event.strength, 2)) for event in events]
+    [(1535, 'jump', 1523, 0.56)]
+    """
+
+    def __init__(self, *, steps: float = 1000.0, odds: float = 2.0, memory: int = 512) -> None:
+        for name, value in (("steps", steps), ("odds", odds)):
+            if not (is_number(value) and 1 < value < math.inf):
+                raise ValueError(f"{name} must be a finite number > 1, got {value!r}")
+        if isinstance(memory, bool) or not isinstance(memory, (int, np.integer)) or memory < 2:
+            raise ValueError(f"memory must be an integer >= 2, got {memory!r}")
+        self.steps, self.odds, self.memory = float(steps), float(odds), int(memory)
+        self.t = 0  # comparisons seen
+        self._begin(-math.inf)
+
+    def _begin(self, since: float) -> None:
+        """A new regime: what was usual before is no measure of it."""
+        self._since = since
+        self._errors = _Lately(self.memory, 1.0, 2.0)  # nothing is known yet: one half
+        self._jump = _Cusum(math.log(self.steps), self.memory)
+        self._weights: list[float] = []  # those that judge the next comparison
+        self._begin_drift()
+
+    def _begin_drift(self) -> None:
+        self._square, self._drift = _Lately(self.memory), _Cusum(math.log(self.steps), self.memory)
+
+    def state(self) -> dict[str, Any]:
+        """What it has seen, in words of JSON, for another alarm with the same parameters to ``restore``."""
+        lately = {name: [m.total, m.count] for name, m in (("errors", self._errors), ("square", self._square))}
+        sums = {name: [c.sum, list(c.values)] for name, c in (("jump", self._jump), ("drift", self._drift))}
+        since = None if self._since == -math.inf else self._since
+        return {"t": self.t, "since": since, "weights": self._weights, **lately, **sums}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on as the alarm whose ``state`` this is."""
+        self._begin(-math.inf if state["since"] is None else state["since"])
+        self.t, self._weights = state["t"], list(state["weights"])
+        for mean, (total, count) in ((self._errors, state["errors"]), (self._square, state["square"])):
+            mean.total, mean.count = total, count
+        for cusum, (total, values) in ((self._jump, state["jump"]), (self._drift, state["drift"])):
+            cusum.sum = total
+            cusum.values.extend((t, x) for t, x in values)
+
+    def update(self, wrong: bool, levels: Any = None) -> Event | None:
+        """Take one comparison: whether it was judged wrongly, and ``tracker.levels_`` after it was learned.
+
+        Without ``levels`` there are alarms for jumps only.
+        """
+        if not isinstance(wrong, (bool, int, np.bool_, np.integer)) or wrong not in (0, 1):
+            raise ValueError(f"wrong must be True or False, got {wrong!r}")
+        if levels is not None and not {"length", "weight", "loss"} <= set(np.asarray(levels).dtype.names or ()):
+            raise ValueError(f"levels must be a tracker's levels_, with length, weight and loss, got {levels!r}")
+        self.t += 1
+        usual, x = self._errors.mean, float(wrong)
+        higher = self.odds * usual / (1.0 - usual + self.odds * usual)
+        ratio = math.log(higher / usual) if wrong else math.log((1.0 - higher) / (1.0 - usual))
+        if self._jump.add(self.t, x, ratio):
+            event = Event(self.t, "jump", *self._jump.rise(usual))
+            self._begin(self.t)
+            return event
+        self._errors.add(x)
+        return None if levels is None else self._judge_memories(levels)
+
+    def _judge_memories(self, levels: Any) -> Event | None:
+        weights, self._weights = self._weights, levels["weight"].tolist()
+        x = self._excess(levels, weights)
+        if x is None:
+            return None
+        self._square.add(x * x)
+        if self._square.count < 32 or x == 0.0:  # too early to tell what is much
+            return None
+        z = min(max(x / math.sqrt(self._square.mean), -3.0), 3.0)
+        if not self._drift.add(self.t, z, SHIFT * (z - SHIFT / 2)):
+            return None
+        event = Event(self.t, "drift", *self._drift.rise(0.0))
+        self._since = self.t
+        self._begin_drift()
+        return event
+
+    def _excess(self, levels: Any, weights: list[float]) -> float | None:
+        """How much more the longest memory that knows nothing of an earlier regime loses than shorter ones."""
+        length, loss = levels["length"].tolist(), levels["loss"].tolist()
+        judged = [j for j in range(len(weights)) if math.isfinite(loss[j])]  # in plain Python: there are few
+        own = [length[j] for j in judged if REACH * length[j] <= self.t - self._since]
+        if not own:
+            return None
+        longest = max(own)
+        shorter = [j for j in judged if length[j] < longest]
+        mass = sum(weights[j] for j in shorter)
+        if not mass > 0:
+            return None
+        at_length = [loss[j] for j in judged if length[j] == longest]
+        return sum(at_length) / len(at_length) - sum(weights[j] * loss[j] for j in shorter) / mass
+
+
+@dataclass
+class RiverAlarm:
+    """A drift detector of river, ADWIN unless another is given, on the errors. ``pip install "ocelad[river]"``.
+
+    ADWIN also notices when errors become rarer, as they do while a tracker learns; only rises are events.
+    """
+
+    detector: Any = None
+    t: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        if self.detector is None:
+            try:
+                from river import drift
+            except ImportError as error:
+                raise ImportError('this alarm needs river: pip install "ocelad[river]"') from error
+            self.detector = drift.ADWIN()  # type: ignore[no-untyped-call,unused-ignore]
+
+    def update(self, wrong: bool, levels: Any = None) -> Event | None:  # noqa: ARG002
+        """Take one comparison: whether it was judged wrongly."""
+        self.t += 1
+        before = float(getattr(self.detector, "estimation", 0.0))
+        self.detector.update(int(wrong))
+        if not self.detector.drift_detected:
+            return None
+        rise = float(getattr(self.detector, "estimation", 1.0)) - before
+        onset = self.t - int(getattr(self.detector, "width", 0))
+        return Event(self.t, "jump", onset, rise) if rise > 0 else None
