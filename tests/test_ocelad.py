@@ -255,6 +255,56 @@ def test_a_copy_goes_on_by_itself():
         np.testing.assert_array_equal(tracker.estimate, other.estimate)
 
 
+class Slotted:
+    """A learner without ``__dict__``."""
+
+    __slots__ = ("estimate",)
+
+    def __init__(self, estimate):
+        self.estimate = estimate
+
+    def update(self, loss):
+        self.estimate = self.estimate - 0.1 * loss.gradient(self.estimate)
+
+
+class Listed(list):
+    """A learner that is a list as well."""
+
+    estimate = np.zeros(N)
+
+    def update(self, loss):
+        self.append(loss.x)
+        self.estimate = self.estimate - 0.1 * loss.gradient(self.estimate)
+
+
+class Copied:
+    """A learner that says how it is copied, because it writes into what it has."""
+
+    def __init__(self):
+        self.estimate, self.seen = np.zeros(N), []
+
+    def __copy__(self):
+        other = Copied()
+        other.estimate, other.seen = self.estimate, self.seen.copy()
+        return other
+
+    def update(self, loss):
+        self.seen.append(loss.x)
+        self.estimate = self.estimate - 0.1 * loss.gradient(self.estimate)
+
+
+@pytest.mark.parametrize("learner", [Slotted(np.zeros(N)), Listed(), Copied()], ids=lambda one: type(one).__name__)
+def test_whatever_a_learner_is_made_of_it_forgets_half_a_step(learner):
+    pool = Pool([learner, GradientDescent(np.zeros(N), 0.1)])
+    with pytest.raises(KeyboardInterrupt):
+        pool.update(Failing(AbsoluteError(np.ones(N), 1.0), at=2))
+    kept = pool.learners[0]
+    assert type(kept) is type(learner)
+    assert not kept.estimate.any()
+    assert not getattr(kept, "seen", None)
+    assert not (isinstance(kept, list) and kept)
+
+
 def test_a_learner_of_ones_own_needs_only_start_and_step():
     class Signs:
         def __init__(self, start, step):

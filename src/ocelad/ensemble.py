@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Generic, Literal, Self
 
 import numpy as np
@@ -25,14 +26,14 @@ class Slots(Generic[E]):
 
     def __copy__(self) -> Self:
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, learners=[copy.copy(learner) for learner in self.learners])
+        other.__dict__.update(self.__dict__, learners=[copied(learner) for learner in self.learners])
         return other
 
     def losses(self, loss: Any) -> Array:
         return np.array([judged(learner, loss) for learner in self.learners], dtype=np.float64)
 
     def update(self, loss: Any) -> None:
-        before = copy.copy(self).learners
+        before = [copied(learner) for learner in self.learners]
         try:
             for learner in self.learners:
                 learner.update(loss)
@@ -42,6 +43,26 @@ class Slots(Generic[E]):
 
     def mix(self, p: Array) -> E:
         return combine(p, [learner.estimate for learner in self.learners])
+
+
+def copied(learner: Learner[E]) -> Learner[E]:
+    """``copy.copy``, several times as fast for an ordinary object: every step of every learner begins with one."""
+    kind = type(learner)
+    if not _is_ordinary(kind):
+        return copy.copy(learner)
+    other: Learner[E] = object.__new__(kind)
+    other.__dict__.update(learner.__dict__)
+    return other
+
+
+_COPYING = ("__copy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__")
+
+
+@cache
+def _is_ordinary(kind: type) -> bool:
+    """Whether ``__dict__`` is all that there is to copy."""
+    names = (*_COPYING, "__getnewargs_ex__", "__new__", "__slots__")
+    return all(getattr(kind, name, None) is getattr(object, name, None) for name in names)
 
 
 def judged(learner: Learner[Any], loss: Any) -> float:

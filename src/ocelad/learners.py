@@ -29,9 +29,14 @@ def _check(step: float, radius: float) -> None:
 
 
 def _project(theta: Array, radius: float) -> Array:
-    norm = float(np.linalg.norm(theta))
-    inside = norm <= radius * (1 + 1e-14)  # what has been projected once stays as it is
-    return snapshot(theta if inside else theta * (radius / norm))
+    """P(theta), read-only; ``theta`` itself if it is inside, so that it must be nobody else's."""
+    theta = np.asarray(theta, dtype=np.float64)
+    if radius < math.inf:
+        norm = math.sqrt(np.vdot(theta, theta))
+        if norm > radius * (1 + 1e-14):  # what has been projected once stays as it is
+            theta = np.asarray(theta * (radius / norm))
+    theta.setflags(write=False)
+    return theta
 
 
 class GradientDescent:
@@ -47,7 +52,7 @@ class GradientDescent:
 
     def __init__(self, start: ArrayLike, step: float, radius: float = math.inf) -> None:
         _check(step, radius)
-        self.estimate = _project(snapshot(start), radius)
+        self.estimate = _project(np.array(start), radius)
         self.step, self.radius = step, radius
 
     def update(self, loss: DifferentiableLoss[Array]) -> None:
@@ -59,7 +64,7 @@ class AdaGrad:
 
     def __init__(self, start: ArrayLike, step: float, radius: float = math.inf) -> None:
         _check(step, radius)
-        self.estimate = _project(snapshot(start), radius)
+        self.estimate = _project(np.array(start), radius)
         self.step, self.radius = step, radius
         self.squares = np.zeros_like(self.estimate)
 
@@ -79,7 +84,7 @@ class FollowTheRegularizedLeader:
     def __init__(self, start: ArrayLike, step: float, radius: float = math.inf) -> None:
         _check(step, radius)
         self.start = snapshot(start)
-        self.estimate = _project(self.start, radius)
+        self.estimate = _project(self.start.copy(), radius)
         self.step, self.radius = step, radius
         self.total, self.squares = np.zeros_like(self.start), 0.0
 

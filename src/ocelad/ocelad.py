@@ -81,14 +81,13 @@ class Ocelad(Generic[E]):
     @undivided()
     def update(self, loss: Any) -> None:
         """Take the next loss."""
-        p = self.weights.mixture(self.state)
         losses = self.ensemble.losses(loss)  # line 5
         if not np.isfinite(losses).all():
             raise ValueError(f"loss must be finite at every learner's estimate, got {losses}")
         if self.order == "after":
             self.ensemble.update(loss)  # line 4
             losses = self.ensemble.losses(loss)
-        state = self.weights.update(self.state, losses, lambda: loss(self.ensemble.mix(p)))  # line 7
+        state = self.weights.update(self.state, losses, lambda: loss(self.estimate))  # line 7
         if self.order == "before":
             self.ensemble.update(loss)  # line 4, once the losses are known
         self.state, self.losses = state, losses
