@@ -87,8 +87,8 @@ def test_algorithm_1_takes_whole_steps(ensemble, order):
 
 SETTINGS = {
     "compiled": MetricTracker(base=2, weights=SaolWeights()),
-    "compiled baseline": leading_history(step=1.0, base=2),
-    "compiled alone": online_itml(rate=1.0),
+    "baseline": leading_history(step=1.0, base=2),
+    "online ITML": online_itml(rate=1.0),
     "stack": MetricTracker(base=2, weights=CoinBetting()),
     "stack-after": MetricTracker(base=2, order="after"),
     "boxes": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1)),

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import ocelad
+from called import called
 from literal import Literal
 from ocelad import (
     AdaNormalHedge,
@@ -27,9 +28,10 @@ from ocelad import (
     SquaredHinge,
     Unregularized,
 )
-from ocelad.engine.kernels import block, codes
+from ocelad.engine.kernels import block, codes, combine
 from ocelad.engine.stack import StackedRice
 from ocelad.tracker.notice import Announced
+from ocelad.weights import seed_word, uniform
 from streams import comparisons
 
 
@@ -324,3 +326,11 @@ def test_loose_columns_are_mended(deferred, monkeypatch):
     tracker.partial_fit(pairs[1000:], y[1000:])
     Q = stack.columns(slot)
     np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**63, 10**30])
+def test_draws_are_those_of_the_rule(seed):
+    word = seed_word(seed)
+    signed = word - 2**64 if word >= 2**63 else word
+    drawn = called(combine.uniform)
+    assert [drawn(signed, t) for t in range(200)] == [uniform(seed, t) for t in range(200)]

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from ocelad import CoinBetting, MetricTracker, SupervisedMetricTracker
-from ocelad.fleet import KeyedTrackers
 from ocelad.engine import rows
+from ocelad.fleet import KeyedTrackers
 
 
 def documents(seed, m, n=40):

@@ -9,11 +9,8 @@ its proximal problem would no longer be solved by the eigenvalues.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
-from ..engine.kernels import codes
-from ..engine.kinds import Kind
-from ..engine.stack import StackedRice
 from ..geometry import Comid, Metric
 from ..tracker import MetricTracker
 from .fixed_rate import FixedRate, comid
@@ -27,8 +24,6 @@ def squared_norm(gradient: Metric) -> float:
 class AdaptiveSteps:
     """A COMID learner whose step falls as 1/sqrt(t) by itself."""
 
-    kind: ClassVar[Kind] = Kind(spans=(1.0,), adapts=True)
-
     def __init__(self, comid: Comid) -> None:
         self.estimate, self.step, self.descent = comid.estimate, comid.step, comid.descent
         self.squares = 0.0
@@ -37,10 +32,6 @@ class AdaptiveSteps:
         self.squares += squared_norm(loss.gradient(self.estimate))
         if self.squares > 0.0:  # else there has been nothing to learn from
             self.estimate = self.descent(self.estimate, loss, self.step / math.sqrt(self.squares))
-
-    def resume(self, stack: StackedRice, level: int) -> None:
-        """Go on where a stack has come to."""
-        self.squares = float(stack.state[level, codes.LENGTH])
 
 
 def adagrad(step: float, strength: float = 0.01) -> MetricTracker:

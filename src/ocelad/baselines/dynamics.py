@@ -18,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.kinds import Kind
 from ..ensemble import Pool
 from ..geometry import Comid, Metric
 from ..protocols import Ensemble, Spawn, is_number
 from ..tracker import MetricTracker
 from ..weights import FixedShare
+from .diagonal import Diagonal, diagonal
 from .fixed_rate import comid
-from .stacked import Stacked
 
 Dynamics = Callable[[Metric], Metric]
 
@@ -54,6 +53,8 @@ class Diffusion:
         a = self.share(n)
         if a == 0.0:
             return metric  # nothing turns
+        if isinstance(metric, Diagonal):
+            return Diagonal((1.0 - a) * metric.s + a * metric.s.mean(), metric.V, metric.mu, metric.turns)
         return Metric((1.0 - a) * metric.M + a * np.trace(metric.M) / n * np.eye(n), metric.mu)
 
 
@@ -74,14 +75,10 @@ class Candidates:
     dynamics: tuple[Dynamics, ...]
 
     def __call__(self, spawn: Spawn[Metric]) -> Ensemble[Metric]:
-        comid: Any = spawn(1.0, None)
+        comid: Any = diagonal(spawn)(1.0, None)
         if comid.max_rank is not None:
             raise ValueError(f"max_rank must be None with dynamics, got {comid.max_rank!r}")
-        pool, n = Pool([Moved(comid, dynamics) for dynamics in self.dynamics]), len(comid.estimate.M)
-        shares = tuple(model.share(n) for model in self.dynamics if isinstance(model, Diffusion))
-        if len(shares) < len(self.dynamics):
-            return pool
-        return Stacked(pool, comid, Kind(spans=(1.0,) * len(shares), diffusion=shares))
+        return Pool([Moved(comid, dynamics) for dynamics in self.dynamics])
 
 
 def dynamic_mirror_descent(

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..engine.kinds import Kind
 from ..ensemble import Pool
 from ..geometry import Comid, Divergence, LogDet, Metric, NuclearNorm
 from ..protocols import Ensemble, Learner, Spawn, is_number
 from ..tracker import MetricTracker
 from ..weights import FixedShare
-from .alone import Alone
-from .stacked import Stacked
+from .diagonal import diagonal
 
 
 @dataclass(frozen=True)
@@ -23,22 +21,18 @@ class FixedRate:
     Parameters
     ----------
     learner
-        Makes another learner from the start, the step and the descent of a `Comid`; None takes that. If it has
-        a ``kind``, a stack can stand for it; if what it makes has ``learn(u, y)``, that takes many comparisons.
+        Makes another learner from the start, the step and the descent of a `Comid`; None takes that.
     """
 
     learner: Callable[[Comid], Learner[Metric]] | None = None
 
     def __call__(self, spawn: Spawn[Metric]) -> Ensemble[Metric]:
-        comid: Any = spawn(1.0, None)
+        comid: Any = diagonal(spawn)(1.0, None)
         if self.learner is None:
-            return Stacked(Pool([comid]), comid, Kind(spans=(1.0,)))
+            return Pool([comid])
         if comid.max_rank is not None:
             raise ValueError(f"max_rank must be None with {self.learner!r}, got {comid.max_rank!r}")
-        learner, kind = self.learner(comid), getattr(self.learner, "kind", None)
-        if kind is not None:
-            return Stacked(Pool([learner]), comid, kind)
-        return Alone([learner]) if hasattr(learner, "learn") else Pool([learner])
+        return Pool([self.learner(comid)])
 
 
 @dataclass(frozen=True)
@@ -51,10 +45,8 @@ class FixedRates:
         if not self.factors or not all(is_number(f) and f > 0 for f in self.factors):
             raise ValueError(f"factors must be numbers > 0, at least one, got {self.factors!r}")
 
-    def __call__(self, spawn: Spawn[Metric]) -> Stacked:
-        spans = tuple(factor**-2 for factor in self.factors)
-        comid: Any = spawn(1.0, None)
-        return Stacked(Pool([spawn(span, None) for span in spans]), comid, Kind(spans=spans))
+    def __call__(self, spawn: Spawn[Metric]) -> Ensemble[Metric]:
+        return Pool([diagonal(spawn)(factor**-2, None) for factor in self.factors])
 
 
 def comid(step: float, strength: float = 0.01) -> MetricTracker:

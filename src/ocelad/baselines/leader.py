@@ -10,21 +10,19 @@ greedy.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
-from ..engine.kernels import codes
-from ..engine.kinds import Kind
-from ..engine.stack import StackedRice
+import numpy as np
+
 from ..geometry import Comid, Frobenius, Metric
 from ..tracker import MetricTracker
 from .adaptive_steps import squared_norm
+from .diagonal import Diagonal
 from .fixed_rate import FixedRate, comid
 
 
 class Leader:
     """A learner that minimises the sum of all linearised losses."""
-
-    kind: ClassVar[Kind] = Kind(spans=(1.0,), adapts=True, leads=True)
 
     def __init__(self, comid: Comid) -> None:
         if not isinstance(comid.descent.divergence, Frobenius):
@@ -32,21 +30,27 @@ class Leader:
         self.start = self.estimate = comid.estimate
         self.step, self.descent = comid.step, comid.descent
         self.total, self.squares, self.t = 0.0 * comid.estimate, 0.0, 0
+        self._solve_for(0.0)
+
+    def _solve_for(self, step: float) -> None:
+        """Prepare what depends on the gradients: M_0 - step_t * their sum, its eigenvectors, and mu."""
+        self.now, self.W = step, self.start.M - step * self.total.M
+        self.mu = max(1.0, self.start.mu - self.descent.threshold_step * step * self.total.mu)
+        self.spectrum = np.linalg.eigh(self.W)
 
     def update(self, loss: Any) -> None:
-        gradient = loss.gradient(self.estimate)
-        self.total, self.squares, self.t = self.total + gradient, self.squares + squared_norm(gradient), self.t + 1
-        step = self.step / math.sqrt(self.squares) if self.squares > 0.0 else 0.0
-        W = self.start.M - step * self.total.M
-        M = self.descent.regularizer.solve(self.descent.divergence, W, self.t * step)
-        mu = self.start.mu - self.descent.threshold_step * step * self.total.mu
-        self.estimate = Metric(M, max(1.0, mu))
-
-    def resume(self, stack: StackedRice, level: int) -> None:
-        """Go on where a stack has come to."""
-        self.squares, self.t = float(stack.state[level, codes.LENGTH]), int(stack.meta[codes.CLOCK, codes.TIME])
-        Q = stack.columns(level + 1)
-        self.total = Metric(-(Q * stack.S[level + 1, : Q.shape[1]]) @ Q.T, stack.state[level, codes.SLOPES])
+        gradient, self.t = loss.gradient(self.estimate), self.t + 1
+        square = squared_norm(gradient)
+        if square > 0.0:
+            self.total, self.squares = self.total + gradient, self.squares + square
+            self._solve_for(self.step / math.sqrt(self.squares))
+        regularizer, divergence = self.descent.regularizer, self.descent.divergence
+        if hasattr(regularizer, "shrink"):
+            w, V = self.spectrum
+            s = regularizer.shrink(divergence, w, self.t * self.now)
+            self.estimate = Diagonal(s, np.ascontiguousarray(V.T), self.mu)
+        else:
+            self.estimate = Metric(regularizer.solve(divergence, self.W, self.t * self.now), self.mu)
 
 
 def ftrl(step: float, strength: float = 0.01) -> MetricTracker:

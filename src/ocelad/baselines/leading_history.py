@@ -10,20 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..engine.kernels import codes
-from ..engine.kinds import Kind
-from ..engine.rules import RULES, Rule
 from ..ensemble import Slots, check_base
 from ..geometry import Metric
 from ..protocols import Array, E, Opening, Spawn, is_number
 from ..tracker import MetricTracker
 from ..weights import relative, softmax
+from .diagonal import diagonal
 from .fixed_rate import comid
-from .stacked import Stacked
 
 
 def birth(i: int) -> tuple[int, int]:
@@ -103,11 +100,6 @@ class LeadingHistory:
         return self.probabilities(state)
 
 
-RULES[LeadingHistory] = lambda rule: Rule(
-    {codes.RULE: codes.LEADING_HISTORY, codes.RATE: rule.rate, codes.SHARE: 0.0}
-)
-
-
 @dataclass(frozen=True)
 class ComidHistories:
     """COMID learners, one born every ``base`` steps."""
@@ -117,9 +109,8 @@ class ComidHistories:
     def __post_init__(self) -> None:
         check_base(self.base)
 
-    def __call__(self, spawn: Spawn[Metric]) -> Stacked:
-        first: Any = spawn(1.0, None)
-        return Stacked(Histories(spawn, self.base), first, Kind(codes.BIRTHS), self.base)
+    def __call__(self, spawn: Spawn[Metric]) -> Histories[Metric]:
+        return Histories(diagonal(spawn), self.base)
 
 
 def leading_history(step: float, strength: float = 0.01, base: int = 1, rate: float = 0.3) -> MetricTracker:

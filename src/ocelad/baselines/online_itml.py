@@ -74,26 +74,6 @@ class OnlineItml:
             a = new_distance(d, b, self.rate * getattr(loss.loss, "weight", 1.0))
             # I - c v v' is the root of what the step does to A between G and G'
             self.G = self.G - (1.0 - math.sqrt(a / d)) / d * np.outer(self.G @ v, v)
-        self._show()
-
-    def learn(self, u: Array, y: Array) -> None:
-        """``update`` with many comparisons, in one call."""
-        from . import itml_steps
-
-        squares = np.einsum("ij,ij->i", u, u)
-        kept = squares > 0.0
-        if not kept.any():
-            return
-        seen, ordered, G = np.array(self.seen), np.full(self.memory, np.inf), self.G.copy()
-        ordered[: len(seen)] = self.ordered
-        seen, known = np.concatenate([seen, squares[kept]]), len(seen)
-        itml_steps.learn(u[kept], y[kept], seen, known, ordered, G, float(self.rate), *map(float, self.quantiles))
-        self.G, self.seen = G, seen[-self.memory :].tolist()
-        self.ordered = ordered[: len(self.seen)].tolist()
-        self._show()
-
-    def _show(self) -> None:
-        near, far = self.thresholds()
         self.estimate = Metric(self.G @ self.G.T / ((near + far) / 2.0), 1.0)
 
 

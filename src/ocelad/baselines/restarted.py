@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..engine.kernels import codes
-from ..engine.kinds import Kind
-from ..engine.rules import RULES
-from ..engine.rules import saol as compiled_saol
 from ..ensemble import Restarted, check_base
 from ..geometry import Metric
 from ..protocols import Array, Opening, Spawn, Weights
 from ..tracker import MetricTracker
 from ..weights import OceladWeights, SaolWeights, advanced
+from .diagonal import diagonal
 from .fixed_rate import comid
-from .stacked import Stacked
 
 
 @dataclass(frozen=True)
@@ -30,9 +26,8 @@ class RestartedComid:
     def __post_init__(self) -> None:
         check_base(self.base)
 
-    def __call__(self, spawn: Spawn[Metric]) -> Stacked:
-        first: Any = spawn(1.0, None)
-        return Stacked(Restarted(spawn, self.base), first, Kind(codes.RESTARTS), self.base)
+    def __call__(self, spawn: Spawn[Metric]) -> Restarted[Metric]:
+        return Restarted(diagonal(spawn), self.base)
 
 
 def restarted(
@@ -85,9 +80,6 @@ class UnclippedSaol:
 
     def mixture(self, state: Array) -> Array:
         return SaolWeights(self.seed).mixture(state)
-
-
-RULES[UnclippedSaol] = lambda rule: compiled_saol(rule.seed, np.inf)
 
 
 def saol(step: float, strength: float = 0.01, base: int = 1, clipped: bool = True, seed: int = 0) -> MetricTracker:

@@ -72,7 +72,8 @@ class Frobenius:
         return s
 
     def unlink(self, w: Array, ridge: float = 0.0) -> Array:
-        return np.maximum(w, 0.0) / (1.0 + ridge)
+        s = np.maximum(w, 0.0)
+        return s / (1.0 + ridge) if ridge else s
 
     def longest_step(self, M: Array, gradient: Array) -> float:  # noqa: ARG002
         return np.inf

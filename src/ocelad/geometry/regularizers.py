@@ -2,8 +2,8 @@
 
     solve(W, step) = argmin_{M >= 0} psi(M) - <W, M> + step * lambda * r(M),      W = link(M_t) - step * gradient.
 
-The spectral ones act on the eigenvalues of W. The elementwise L1 norm does not share eigenvectors with W; its
-problem is solved through the dual, up to a certified gap.
+The spectral ones act on the eigenvalues of W, by ``shrink``. The elementwise L1 norm does not share eigenvectors
+with W; its problem is solved through the dual, up to a certified gap.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ class Unregularized:
     def solve(self, divergence: Divergence, W: Array, step: float) -> Array:  # noqa: ARG002
         return spectral(W, divergence.unlink)
 
+    def shrink(self, divergence: Divergence, w: Array, step: float) -> Array:  # noqa: ARG002
+        return divergence.unlink(w)
+
 
 @dataclass(frozen=True)
 class NuclearNorm:
@@ -61,7 +64,10 @@ class NuclearNorm:
         return float(np.abs(np.linalg.eigvalsh(M)).sum())
 
     def solve(self, divergence: Divergence, W: Array, step: float) -> Array:
-        return spectral(W, lambda w: divergence.unlink(w - step * self.strength))
+        return spectral(W, lambda w: self.shrink(divergence, w, step))
+
+    def shrink(self, divergence: Divergence, w: Array, step: float) -> Array:
+        return divergence.unlink(w - step * self.strength)
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,10 @@ class SquaredFrobenius:
         return float((M * M).sum()) / 2
 
     def solve(self, divergence: Divergence, W: Array, step: float) -> Array:
-        return spectral(W, lambda w: divergence.unlink(w, ridge=step * self.strength))
+        return spectral(W, lambda w: self.shrink(divergence, w, step))
+
+    def shrink(self, divergence: Divergence, w: Array, step: float) -> Array:
+        return divergence.unlink(w, ridge=step * self.strength)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Baselines in one compiled call are the black boxes they stand for, whatever the stream."""
+"""Baselines, whose metrics are kept diagonal, are the COMID learners they stand for, whatever the stream."""
 
 import copy
 import io
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from called import called
 from ocelad import (
     FixedShare,
     Hinge,
@@ -45,12 +44,10 @@ from ocelad.baselines import (
     restarted,
     saol,
 )
-from ocelad.baselines.alone import Alone
+from ocelad.baselines.diagonal import Diagonal
 from ocelad.baselines.dynamics import Moved
-from ocelad.baselines.stacked import Stacked
+from ocelad.baselines.rank_one import turned
 from ocelad.data import SCENARIO, DriftingClusters, blocks
-from ocelad.engine.kernels import combine
-from ocelad.weights import seed_word, uniform
 from streams import comparisons
 
 DRIFTS, RATES = (0.0, 0.1, 0.3), (0.25, 1.0, 4.0)
@@ -130,9 +127,8 @@ def power(name):
     return -2 if any(word in name for word in ("AdaGrad", "FTRL", "von Neumann")) else -4
 
 
-def is_compiled(tracker):
-    ensemble = tracker._ocelad.ensemble
-    return isinstance(ensemble, Alone) or (isinstance(ensemble, Stacked) and ensemble.stack is not None)
+def is_diagonal(tracker):
+    return all(isinstance(learner.estimate, Diagonal) for learner in tracker._ocelad.ensemble.learners)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in SLOW])
@@ -147,8 +143,8 @@ def test_on_the_stream_of_the_study(name):
             tracker.partial_fit(block.pairs, block.y)
         assert_agree(fast, slow)
     assert fast._ocelad.t > 1500
-    assert is_compiled(fast)
-    assert not is_compiled(slow)
+    assert is_diagonal(fast) == (name != "online ITML")
+    assert is_diagonal(slow) == ("FTRL" in name)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e4])
@@ -191,12 +187,11 @@ def test_von_neumann_is_exact_where_black_boxes_are_not(scale):
     assert tracker.mu_ == pytest.approx(mu)
     assert moves > 50
     assert (lifted > 50) == (scale > 1.0)
-    assert is_compiled(tracker)
+    assert is_diagonal(tracker)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_has_no_kernel_goes_on_in_black_boxes(name):
-    """A weight, or a triplet, in the middle; and an order that the kernels do not have."""
+def test_weights_triplets_and_the_other_order(name):
     pairs, y = comparisons(seed=3, steps=90, n=4)
     pairs *= 3.0
     fast, slow = both(name)
@@ -254,9 +249,39 @@ def test_a_history_sees_the_same(name):
         np.testing.assert_allclose(records[0][field], records[1][field], rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2**63, 10**30])
-def test_draws_are_those_of_the_rule(seed):
-    word = seed_word(seed)
-    signed = word - 2**64 if word >= 2**63 else word
-    drawn = called(combine.uniform)
-    assert [drawn(signed, t) for t in range(200)] == [uniform(seed, t) for t in range(200)]
+# The rank-one step
+
+
+def spectra(rng, n):
+    """Of low rank, with ties, close together, or all over the place."""
+    few = np.where(np.arange(n) < rng.integers(0, n + 1), 10.0 ** rng.uniform(-12, 6, n), 0.0)
+    yield from (few, np.round(few, 1), 1 + 1e-14 * rng.integers(0, 5, n), 1 + 10.0 ** rng.uniform(-16, -8, n))
+    yield rng.normal(size=n)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 25])
+def test_a_rank_one_step_diagonalises(n):
+    """Against LAPACK; and eigenvectors are orthogonal, however close the eigenvalues."""
+    rng = np.random.default_rng(n)
+    for trial in range(100):
+        for w in spectra(rng, n):
+            V = np.linalg.qr(rng.normal(size=(n, n)))[0].copy()
+            u = rng.normal(size=n) * 10.0 ** rng.uniform(-9, 3, n if trial % 2 else 1)
+            u = V[0] if trial % 7 == 0 else 0 * u if trial % 11 == 0 else u
+            a = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-6, 4)
+            values, vectors = turned(w, V, V @ u, a)
+            W = (V.T * w) @ V + a * np.outer(u, u)
+            size = np.abs(w).max() + abs(a) * (u @ u)
+            assert_close((vectors.T * values) @ vectors, W, 1e-13 * size)
+            assert_close(np.sort(values), np.linalg.eigvalsh(W), 1e-13 * size)
+            assert_close(vectors @ vectors.T, np.eye(n), 1e-13)
+
+
+def test_loose_eigenvectors_are_mended():
+    pairs, y = comparisons(seed=6, steps=1020, n=6)
+    tracker = comid(0.1).set_params(loss=Logistic()).partial_fit(pairs[:990], y[:990])  # each of them turns
+    learner = tracker._ocelad.ensemble.learners[0]
+    learner.estimate.V[:] *= 1 + 1e-7
+    tracker.partial_fit(pairs[990:], y[990:])
+    assert learner.estimate.turns == 1020
+    assert_close(learner.estimate.V @ learner.estimate.V.T, np.eye(6), 1e-13)
