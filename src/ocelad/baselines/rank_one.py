@@ -79,8 +79,14 @@ def turned(w: Array, V: Array, c: Array, a: float) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors, in rows, of V' diag(w) V + a u u', where c = V u and a != 0."""
     sign, n = math.copysign(1.0, a), len(w)
     d, z, vectors, at = np.empty(n), np.empty(n), np.empty((n, n)), np.empty(n, np.int64)
-    for i, origin in enumerate(np.argsort(sign * w)):
-        d[i], z[i], vectors[i] = sign * w[origin], math.sqrt(abs(a)) * c[origin], V[origin]
+    for i in range(n):  # d ascends
+        j = i
+        while j > 0 and sign * w[at[j - 1]] > sign * w[i]:
+            at[j] = at[j - 1]
+            j -= 1
+        at[j] = i
+    for i in range(n):
+        d[i], z[i], vectors[i] = sign * w[at[i]], math.sqrt(abs(a)) * c[at[i]], V[at[i]]
     k = deflate(d, z, vectors, at)
     poles, squares, rows, gaps = np.empty(k), np.empty(k), np.empty((k, n)), np.empty((k, k))
     for j in range(k):
@@ -93,12 +99,13 @@ def turned(w: Array, V: Array, c: Array, a: float) -> tuple[Array, Array]:
             square *= gaps[i, j] / (poles[j] - poles[i if i < j else i + 1])
         squares[j] = math.copysign(math.sqrt(square), z[at[j]])
     for i in range(k):
-        length, turning = 0.0, vectors[at[i]]
+        square = 0.0
         for j in range(k):
             gaps[i, j] = squares[j] / gaps[i, j]
-            length += gaps[i, j] * gaps[i, j]
-        turning[:] = 0.0
+            square += gaps[i, j] * gaps[i, j]
         for j in range(k):
-            for m in range(n):
-                turning[m] += gaps[i, j] / math.sqrt(length) * rows[j, m]
+            gaps[i, j] /= math.sqrt(square)
+    rows = gaps @ rows
+    for i in range(k):
+        vectors[at[i]] = rows[i]
     return sign * d, vectors
