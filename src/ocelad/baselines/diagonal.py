@@ -23,10 +23,9 @@ class Diagonal(Metric):
     s: Array
     V: Array
     turns: int  # how often the eigenvectors have been turned
-    seen: tuple[Any, Any, float]  # the latest difference u, V u and u' M u
 
     def __init__(self, s: Array, V: Array, mu: float, turns: int = 0) -> None:
-        self.__dict__.update(s=s, V=V, mu=mu, turns=turns, seen=(None, None, 0.0))
+        self.__dict__.update(s=s, V=V, mu=mu, turns=turns)
 
     @classmethod
     def of(cls, metric: Metric) -> Diagonal:
@@ -42,11 +41,9 @@ class Diagonal(Metric):
         return snapshot((M + M.T) / 2)
 
     def squared_distance(self, u: Array) -> float:
-        """u' M u; that of the latest u is remembered, since who judges a loss will learn from it as well."""
-        if self.seen[0] is not u:
-            c = self.V @ u
-            self.__dict__["seen"] = u, c, float(self.s @ (c * c))
-        return self.seen[2]
+        """u' M u."""
+        c = self.V.dot(u)  # twice as fast as @, at this size
+        return float(self.s.dot(c * c))
 
 
 class RankOneDescent(Descent):
@@ -60,7 +57,7 @@ class RankOneDescent(Descent):
         step = self._effective_step(now, slope, loss, step)
         w, V, turns = self.divergence.link(now.s), now.V, now.turns
         if slope != 0.0:
-            w, V = _kernel()(w, V, now.seen[1], step * slope)
+            w, V = _kernel()(w, V, now.V.dot(loss.u), step * slope)
             turns += 1
             if turns % 1000 == 0:
                 V = 1.5 * V - 0.5 * (V @ V.T) @ V  # at right angles again, but for rounding squared

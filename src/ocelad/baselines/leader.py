@@ -36,7 +36,8 @@ class Leader:
         """Prepare what depends on the gradients: M_0 - step_t * their sum, its eigenvectors, and mu."""
         self.now, self.W = step, self.start.M - step * self.total.M
         self.mu = max(1.0, self.start.mu - self.descent.threshold_step * step * self.total.mu)
-        self.spectrum = np.linalg.eigh(self.W)
+        self.w, V = np.linalg.eigh(self.W)
+        self.V = np.ascontiguousarray(V.T)
 
     def update(self, loss: Any) -> None:
         gradient, self.t = loss.gradient(self.estimate), self.t + 1
@@ -46,9 +47,8 @@ class Leader:
             self._solve_for(self.step / math.sqrt(self.squares))
         regularizer, divergence = self.descent.regularizer, self.descent.divergence
         if hasattr(regularizer, "shrink"):
-            w, V = self.spectrum
-            s = regularizer.shrink(divergence, w, self.t * self.now)
-            self.estimate = Diagonal(s, np.ascontiguousarray(V.T), self.mu)
+            s = regularizer.shrink(divergence, self.w, self.t * self.now)
+            self.estimate = Diagonal(s, self.V, self.mu)
         else:
             self.estimate = Metric(regularizer.solve(divergence, self.W, self.t * self.now), self.mu)
 

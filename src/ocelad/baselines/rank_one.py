@@ -76,7 +76,7 @@ def root(d: Array, squares: Array, i: int, gaps: Array) -> float:
 
 @compiled
 def turned(w: Array, V: Array, c: Array, a: float) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors, in rows, of V' diag(w) V + a u u', where c = V u and a != 0."""
+    """Eigenvalues and eigenvectors, in rows, of V' diag(w) V + a u u', where c = V u."""
     sign, n = math.copysign(1.0, a), len(w)
     d, z, vectors, at = np.empty(n), np.empty(n), np.empty((n, n)), np.empty(n, np.int64)
     for i in range(n):  # d ascends
