@@ -97,7 +97,7 @@ def deadly(monkeypatch, after):
     def torn(output, lines):
         lines = list(lines)
         if lines and left[0] == 1:
-            write(output, lines[: len(lines) // 2])
+            write(output, lines[: max(1, len(lines) // 2)])
             output._file.write(b"12,ha")
             output._file.flush()
         count()

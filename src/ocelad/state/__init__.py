@@ -6,12 +6,11 @@ See ``docs/files.md`` for the format.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
+from ..files import atomic_write
 from ..tracker import MetricTracker, SupervisedMetricTracker
 from . import container, contents, supervised
 from .header import from_json, to_json
@@ -67,30 +66,9 @@ def save(tracker: MetricTracker | SupervisedMetricTracker, path: str | os.PathLi
     words = to_json(type(tracker).__name__, entries)
     members = {_HEADER: [memoryview(words)]}
     members |= {f"{name}.npy": container.from_array(array) for name, array in arrays.items()}
-    _write(os.path.realpath(path), members)
-
-
-def _write(path: str, members: container.Members) -> None:
-    folder = os.path.dirname(path)
-    beside = os.path.join(folder, f".ocelad-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(beside, "xb") as file:
-            for piece in container.body(members):
-                file.write(piece)
-            file.write(container.seal(container.body(members)))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
-    with suppress(OSError):  # some systems cannot open a folder
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)  # so that the new name survives a power cut
-        finally:
-            os.close(handle)
+    with atomic_write(path) as file:
+        file.writelines(container.body(members))
+        file.write(container.seal(container.body(members)))
 
 
 def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> MetricTracker | SupervisedMetricTracker:

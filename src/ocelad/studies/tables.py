@@ -7,7 +7,6 @@ in a row, counted to the first of them; never, if that does not come about befor
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..files import atomic_write
 from ..protocols import Array
 from .options import Study
 from .outcome import Outcome
@@ -150,10 +150,7 @@ def _cell(value: Any) -> Any:
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Under another name first, so that nobody finds half a table."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    with unfinished.open("w", newline="") as file:
+    with atomic_write(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
-    os.replace(unfinished, path)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from ..data import adjacent
+from ..files import atomic_write
 from ..protocols import Array, Integers
 from ..tracker import MetricTracker
 from ..watch.prequential import progressive
@@ -108,10 +109,8 @@ class Course:
             return found
         outcome = self._follow(name, make())
         folder.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(".part")
-        with unfinished.open("wb") as file:
+        with atomic_write(path) as file:
             np.savez(file, **vars(outcome))
-        unfinished.replace(path)
         return outcome
 
     def _follow(self, name: str, tracker: MetricTracker) -> Outcome:

@@ -7,7 +7,6 @@ to run a small study whose methods are the candidates, so that it is stored and 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..data import SCENARIO, Segment
+from ..files import atomic_write
 from .methods import DEFAULT, plain
 from .options import Study
 from .tables import Results, mean
@@ -97,9 +97,8 @@ def write_rates(path: Path, choices: Iterable[Choice]) -> None:
         }
         for choice in choices
     }
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(json.dumps(plain_choices, indent=1) + "\n")
-    os.replace(unfinished, path)
+    with atomic_write(path, text=True) as file:
+        file.write(json.dumps(plain_choices, indent=1) + "\n")
 
 
 def read_rates(path: Path) -> dict[str, float]:

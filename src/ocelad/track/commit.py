@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..files import atomic_write, remove_unfinished
 from ..state import load, save
 from ..tracker import MetricTracker
 
@@ -37,13 +37,9 @@ def commit(folder: Path, tracker: MetricTracker | None, progress: dict[str, Any]
         save(tracker, folder / NEXT)
         digest = _sha256(folder / NEXT)
     words = {"format": FORMAT, "version": VERSION, "tracker": digest, **progress}
-    beside = folder / f".{PROGRESS}.tmp"
-    with beside.open("w", encoding="ascii") as file:
+    with atomic_write(folder / PROGRESS, text=True) as file:
         json.dump(words, file, sort_keys=True)
         file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, folder / PROGRESS)
     if tracker is not None:
         os.replace(folder / NEXT, folder / TRACKER)
 
@@ -72,9 +68,7 @@ def _fits(value: Any, shape: Any) -> bool:
 
 def recover(folder: Path) -> tuple[MetricTracker | None, dict[str, Any]] | None:
     """What was committed last; None if nothing was."""
-    for litter in (*folder.glob(".ocelad-*.tmp"), folder / f".{PROGRESS}.tmp"):
-        with suppress(OSError):
-            litter.unlink()
+    remove_unfinished(folder)
     path = folder / PROGRESS
     if not path.exists():
         return None

@@ -1,0 +1,57 @@
+"""Files that appear whole or not at all.
+
+A file is written under another name beside its own, is brought to the disk, and only then takes its name. Whoever
+reads finds the old content or the new one, also after a crash or a power cut.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+_UNFINISHED = ".ocelad-{}.tmp"
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[IO[Any]]:
+    """A file to write to, of bytes or of UTF-8 text; it takes its name at the end of the block.
+
+    If anything fails, what was at ``path`` before is still there, and nothing else is. A link stays a link.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(f"{folder}/words", text=True) as file:
+    ...         _ = file.write("all of it")
+    ...     os.listdir(folder), Path(folder, "words").read_text()
+    (['words'], 'all of it')
+    """
+    path = os.path.realpath(path)
+    folder = os.path.dirname(path)
+    beside = os.path.join(folder, _UNFINISHED.format(secrets.token_hex(8)))
+    try:
+        with open(beside, "x", encoding="utf-8", newline="") if text else open(beside, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+    with suppress(OSError):  # some systems cannot open a folder
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)  # so that the new name survives a power cut
+        finally:
+            os.close(handle)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a process that was killed had not finished writing to a folder."""
+    for path in folder.glob(_UNFINISHED.format("*")):
+        with suppress(OSError):
+            path.unlink()
