@@ -6,10 +6,9 @@ from .bounds import LearnerBound, corollary_1, descent_bound, theorem_1, theorem
 from .comparator import best_sequence
 from .constant import best_constant
 from .domains import Ball, Metrics
-from .embedding import cluster_nmi, knn_error
+from .embedding import cluster_nmi, knn_error, nmi
 from .growth import Growth, geometric_lengths, growth_exponent
 from .problems import Problem
-from .quick import nmi, quick_cluster_nmi, quick_knn_error
 from .reduction import discriminant
 from .regret import Regret, dyadic_intervals, interval_sums, variation
 
@@ -35,8 +34,6 @@ __all__ = [
     "interval_sums",
     "knn_error",
     "nmi",
-    "quick_cluster_nmi",
-    "quick_knn_error",
     "theorem_1",
     "theorem_2",
     "variation",

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from ..baselines import Euclid, Oracle, Windowed
 from ..baselines.streaming import Tracker
 from ..data import Block, blocks
-from ..evaluate import quick_cluster_nmi, quick_knn_error
+from ..evaluate import cluster_nmi, knn_error
 from ..geometry import Mahalanobis
 from ..protocols import Array, Integers
 from ..tracker.vocabulary import MetricVocabulary
@@ -74,7 +74,7 @@ class _Entrant:
     def evaluate(self, Z: Array, clustering: str, labels: Integers, sample: Integers) -> tuple[float, float]:
         if self.clustering != clustering or not np.array_equal(Z, self.placed):
             self.placed, self.clustering = Z, clustering
-            self.measures = quick_knn_error(Z[sample], labels[sample]), quick_cluster_nmi(Z, labels)
+            self.measures = knn_error(Z[sample], labels[sample]), cluster_nmi(Z, labels)
         return self.measures
 
 
