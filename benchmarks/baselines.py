@@ -3,25 +3,21 @@
     python benchmarks/baselines.py tune --trials 2       # on seeds 1000, 1001, ...: the rates in STREAMING
     python benchmarks/baselines.py measure --trials 4    # on seeds 0, 1, ...: docs/baselines.md
 
-Tuning looks at the 5-NN error alone. Times are of this process alone, per trial, without the evaluation.
+Tuning looks at the 5-NN error alone. Times are of learning alone, per trial.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
-import numpy as np
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from ocelad import FixedShare, MetricTracker, VonNeumann
 from ocelad.baselines import (
     STREAMING,
     Diffusion,
-    Euclid,
     Oracle,
     adagrad,
     comid,
@@ -35,9 +31,8 @@ from ocelad.baselines import (
     saol,
 )
 from ocelad.baselines.streaming import Tracker
-from ocelad.data import SCENARIO, DriftingClusters, Step
-from ocelad.evaluate import cluster_nmi, knn_error
-from ocelad.studies import EVERY, Record, summary
+from ocelad.studies import Results, Study, run_trial, summarise
+from ocelad.studies.methods import METHODS
 
 Makers = Mapping[str, Callable[[], Tracker]]
 GRID: Makers = {
@@ -67,58 +62,27 @@ GRID: Makers = {
 }
 
 
-def run(seed: int, makers: Makers, nmi: bool) -> tuple[list[Record], dict[str, float]]:
-    """One trial: what was found, and the seconds of each method."""
-    rng = np.random.default_rng([2016, seed])
-    data = DriftingClusters.draw(rng)
-    sample = rng.choice(len(data.points), size=300, replace=False)
-    trackers = {name: make() for name, make in makers.items()}
-    seconds = dict.fromkeys(trackers, 0.0)
-    records: list[Record] = []
-
-    def evaluate(name: str, tracker: Tracker, step: Step) -> Record:
-        points = data.points @ step.rotation.T
-        Z = tracker.transform(points if nmi else points[sample])[:, : None if isinstance(tracker, Euclid) else 3]
-        error = knn_error(Z[sample] if nmi else Z, step.labels[sample])
-        return Record(seed, name, step.t, step.segment, error, cluster_nmi(Z, step.labels) if nmi else np.nan)
-
-    steps = sum(segment.steps for segment in SCENARIO)
-    for step in tqdm(data.stream(rng, SCENARIO), total=steps, desc=f"seed {seed}"):
-        for name, tracker in trackers.items():
-            before = time.process_time()
-            if isinstance(tracker, Oracle):
-                tracker.tell(step.rotation, SCENARIO[step.segment].clustering)
-            tracker.partial_fit(step.pair[None], [step.y])
-            seconds[name] += time.process_time() - before
-        if (step.t + 1) % EVERY == 0:
-            records += [evaluate(name, tracker, step) for name, tracker in trackers.items()]
-    return records, seconds
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["tune", "measure"])
     parser.add_argument("--trials", type=int, default=2, help="how many seeds")
     parser.add_argument("--only", default="", help="only methods whose name contains this")
     options = parser.parse_args()
-    tune = options.what == "tune"
-    makers = GRID if tune else {**STREAMING, "oracle": Oracle, "ocelad": MetricTracker}
-    makers = {name: make for name, make in makers.items() if options.only in name}
-    records: list[Record] = []
-    total = dict.fromkeys(makers, 0.0)
-    with threadpool_limits(1):
-        for number in range(options.trials):
-            found, seconds = run(number + (1000 if tune else 0), makers, nmi=not tune)
-            records += found
-            total = {name: total[name] + seconds[name] for name in makers}
+    first = 1000 if options.what == "tune" else 0
+    makers = GRID if options.what == "tune" else {**STREAMING, "oracle": Oracle, "ocelad": MetricTracker}
+    METHODS.update(makers)
+    study = Study(tuple(name for name in makers if options.only in name))
+    trials = tqdm(range(first, first + options.trials))
+    results = Results.of(study, [run_trial(study, number) for number in trials])
+    seconds = dict(zip(study.methods, results.seconds[:, 2:].mean(axis=0), strict=True))
     print("| method | static | B, moderate | B, fast | B, moderate | A, slow | 5-NN error | P(NMI > 0.8) | s |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for line in summary(records):
-        parts = " | ".join(f"{error:.3f}" for error in line.segments)
-        p = "-" if tune else f"{line.p_nmi:.2f}"
+    for name in study.methods:
+        *parts, whole = [line for line in summarise(results) if line.method == name]
+        errors = " | ".join(f"{part.knn_error:.3f}" for part in parts)
         print(
-            f"| {line.method} | {parts} | {line.error:.4f} ± {line.standard_error:.4f} | {p} "
-            f"| {total[line.method] / options.trials:.1f} |"
+            f"| {name} | {errors} | {whole.knn_error:.4f} ± {whole.knn_error_se:.4f} | {whole.p_nmi:.2f} "
+            f"| {seconds[name]:.1f} |"
         )
 
 

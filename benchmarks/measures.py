@@ -31,8 +31,7 @@ def main() -> None:
     options = parser.parse_args()
     study, rows, seconds = Study(), [], np.zeros(4)
     for trial in range(options.first, options.first + options.trials):
-        data, rng = study.world(trial)
-        sample = rng.choice(study.points, size=study.sample, replace=False)
+        data, sample, rng = study.world(trial)
         trackers = [make(name) for name in ("ocelad", "paper's setting")]
         for block in blocks(data, rng, study.every, study.segments):
             labels = data.labels(block.clustering)

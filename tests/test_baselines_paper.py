@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ocelad.baselines import Oracle, comid, dynamic_mirror_descent, online_itml, saol
-from ocelad.data import SCENARIO, DriftingClusters
+from ocelad.data import SCENARIO
 from ocelad.evaluate import knn_error
-from ocelad.studies import EVERY
+from ocelad.studies import Study
 
 
 @pytest.fixture(scope="module", name="errors")
@@ -20,14 +20,13 @@ def fixture_errors():
         "dynamic": dynamic_mirror_descent(step=1.0),
         "oracle": Oracle(),
     }
-    rng = np.random.default_rng([2016, 0])
-    data = DriftingClusters.draw(rng)
-    sample, errors = rng.choice(len(data.points), size=300, replace=False), {name: [] for name in trackers}
+    study, errors = Study(), {name: [] for name in trackers}
+    data, sample, rng = study.world(0)
     for step in data.stream(rng):
         trackers["oracle"].tell(step.rotation, SCENARIO[step.segment].clustering)
         for tracker in trackers.values():
             tracker.partial_fit(step.pair[None], [step.y])
-        if (step.t + 1) % EVERY == 0:
+        if step.t in study.times:
             points = data.points[sample] @ step.rotation.T
             for name, tracker in trackers.items():
                 errors[name].append(knn_error(tracker.transform(points)[:, :3], step.labels[sample]))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import ocelad
-import ocelad.studies
 from ocelad import MetricTracker, Pool, cli, plots
 from ocelad.baselines import Euclid
 from ocelad.data import Segment
+from ocelad.studies import Results, Study, Trial
 
 
 def run(monkeypatch, *words):
@@ -53,26 +53,28 @@ def test_demo_leaves_a_table_and_a_figure(monkeypatch, tmp_path, capsys, short):
     ],
     ids=["no-levels", "pool", "nine"],
 )
-def test_any_methods_can_be_drawn(methods):
+def test_any_methods_can_be_drawn(monkeypatch, methods):
     segments = (Segment(100, "A", 0.0), Segment(60, "A", 0.3))
-    trial = ocelad.studies.Trial(0, methods, segments)
+    monkeypatch.setattr("ocelad.studies.methods.METHODS", methods)
+    study = Study(tuple(methods), segments)
+    trial = Trial(study, 0)
     for _ in trial:
         pass
-    figure = plots.tracking(trial.records, trial.levels, segments)
+    figure = plots.tracking(Results.of(study, [trial.outcome]), trial.levels)
     assert len(figure.axes[0].get_lines()) == len(methods) + 1  # and one line between the segments
 
 
 @pytest.mark.usefixtures("short")
 def test_ctrl_c_shows_what_there_is(monkeypatch, tmp_path, capsys):
-    whole = ocelad.studies.Trial.__iter__
+    whole = Trial.__iter__
 
     def interrupted(trial):
-        for step in whole(trial):
-            yield step
-            if step.t == 120:
+        for block in whole(trial):
+            yield block
+            if block.t == 97:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(ocelad.studies.Trial, "__iter__", interrupted)
+    monkeypatch.setattr(Trial, "__iter__", interrupted)
     assert run(monkeypatch, "demo", "--out", str(tmp_path)) in (0, None)
     out = capsys.readouterr()
     assert "Stopped early" in out.err
@@ -84,7 +86,7 @@ def test_ctrl_c_before_anything_says_so(monkeypatch, tmp_path, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ocelad.studies.Trial, "__iter__", interrupted)
+    monkeypatch.setattr(Trial, "__iter__", interrupted)
     assert run(monkeypatch, "demo", "--out", str(tmp_path)) == 1
     assert "nothing to show" in capsys.readouterr().err
 
@@ -107,7 +109,15 @@ def test_help_shows_the_first_line_of_every_command():
     for name, line in cli.COMMANDS.items():
         assert cli.main.get_command(None, name).help.splitlines()[0] == line
     files = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
-    assert files - set(cli.COMMANDS) == {"__init__", "__main__", "common", "options", "regret", "stopping", "text"}
+    assert files - set(cli.COMMANDS) == {
+        "__init__",
+        "__main__",
+        "common",
+        "regret",
+        "stopping",
+        "study_common",
+        "text",
+    }
 
 
 STOPPED = """

@@ -11,7 +11,7 @@ import pytest
 
 from ocelad.data import tables
 from ocelad.data.tables import Columns, Labelled, comparisons, parsed, read_items, read_rows
-from ocelad.data.tables.text import CHUNK, Csv, Lines, TextRows
+from ocelad.data.tables.lines import CHUNK, Csv, Lines, TextRows
 
 HEADER = ["x_a", "x_b", "z_a", "z_b", "y"]
 ROWS = [[0.5, 1.25, -2.0, 1e-3, 1], [3.0, 0.1, 0.2, 0.3, -1], [1.0, 2.0, 3.0, 4.0, 1]]
@@ -210,7 +210,7 @@ def test_empty_lines_and_a_mark_of_order_may_come_first(name, tmp_path):
 
 
 def test_a_line_without_end_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr("ocelad.data.tables.text.LONGEST", 2 * CHUNK)
+    monkeypatch.setattr("ocelad.data.tables.lines.LONGEST", 2 * CHUNK)
     path = written(tmp_path / "t.csv", "a,b\n" + "1" * (4 * CHUNK))
     with closing(read_rows(path)) as rows, pytest.raises(ValueError, match="a line of more than"):
         list(rows.pieces())

@@ -1,4 +1,4 @@
-"""A study's numbers depend on its options and its trials alone: not on engines, jobs, kills or other methods."""
+"""A study's numbers depend on its options and its trials alone: not on backends, jobs, kills or other methods."""
 
 import contextlib
 import os
@@ -14,11 +14,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ocelad.baselines import Euclid, comid
+import scikit
+from ocelad.baselines import Euclid
 from ocelad.data import Segment, blocks
-from ocelad.studies import ENGINES, Outcome, Store, StoreError, Study, Trial, run_study, run_trial
+from ocelad.studies import BACKENDS, Outcome, Store, StoreError, Study, Trial, run_study, run_trial
 from ocelad.studies.methods import DEFAULT, METHODS, make, named
-from ocelad.studies.outcome import _Entrant
+from ocelad.studies.trial import _Entrant
 
 SEGMENTS = (Segment(150, "A", 0.0), Segment(100, "B", 0.05))
 TINY = Study(methods=("ocelad", "COMID, high rate", "Euclid", "oracle"), segments=SEGMENTS, points=400)
@@ -33,20 +34,30 @@ def fixture_expected():
     return {trial: run_trial(TINY, trial).measures.tobytes() for trial in range(6)}
 
 
-def test_a_trial_goes_through_the_world_of_the_demo():
+def test_a_trial_is_the_stream_step_by_step_measured_by_scikit_learn():
     methods = ("ocelad", "paper's setting", "COMID, low rate", "Euclid")
-    outcome = run_trial(Study(methods=methods, segments=SEGMENTS), 3)
-    demo = Trial(
-        3, {**{name: METHODS[name] for name in methods[:2]}, methods[2]: lambda: comid(0.25), "Euclid": Euclid}
-    )
-    demo.segments = SEGMENTS
-    for _ in demo:
-        pass
-    for k, name in enumerate(methods):
-        records = [record for record in demo.records if record.method == name]
-        assert [record.t for record in records] == list(TINY.times)
-        assert outcome.measures[k, :, 0].tolist() == [record.knn_error for record in records]
-        np.testing.assert_allclose(outcome.measures[k, :, 1], [record.nmi for record in records], atol=0.1)
+    study = Study(methods=methods, segments=SEGMENTS)
+    measures, (data, sample, rng) = run_trial(study, 3).measures, study.world(3)
+    trackers = [METHODS[name]() for name in methods]
+    for step in data.stream(rng, SEGMENTS):
+        for tracker in trackers:
+            tracker.partial_fit(step.pair[None], [step.y])
+        if step.t in study.times:
+            evaluation, points = study.times.index(step.t), data.points @ step.rotation.T
+            for (error, nmi), tracker in zip(measures[:, evaluation], trackers, strict=True):
+                Z = tracker.transform(points)[:, : None if isinstance(tracker, Euclid) else 3]
+                assert error == scikit.knn_error(Z[sample], step.labels[sample])
+                assert nmi == pytest.approx(scikit.cluster_nmi(Z, step.labels), abs=0.1)
+
+
+def test_a_trial_under_way_is_one_of_a_shorter_study():
+    trial = Trial(TINY, 2)
+    for block in trial:
+        part = TINY.until(trial.evaluated)
+        assert (trial.levels[-1][0], part.times[-1]) == (block.t + 1, block.t)
+        assert part.evaluated_segments == TINY.evaluated_segments[: trial.evaluated]
+        np.testing.assert_array_equal(trial.outcome.measures, run_trial(part, 2).measures)
+    assert trial.evaluated == len(TINY.times)
 
 
 def test_a_method_does_not_depend_on_who_else_takes_part(expected):
@@ -79,7 +90,7 @@ def test_the_batch_solution_is_lost_after_a_change_unless_it_is_refitted():
 
 def test_all_are_judged_in_as_many_dimensions_as_there_are_clusters():
     study = replace(TINY, shares=(0.3, 0.2, 0.2, 0.15, 0.15), segments=(Segment(98, "A", 0.0),))
-    data, rng = study.world(0)
+    data, _, rng = study.world(0)
     for block in blocks(data, rng, 98, study.segments):
         for name in ("ocelad", "oracle", "LMNN"):
             entrant = _Entrant(make(name), len(study.shares))
@@ -94,12 +105,12 @@ def test_every_method_can_take_part(name):
     assert (outcome.seconds >= 0).all()
 
 
-@pytest.mark.parametrize(("engine", "jobs"), [("loky", 1), ("loky", 2), ("dask", 2)])
-def test_engines_and_jobs_change_no_bit(engine, jobs, expected, tmp_path):
-    if engine == "dask":
+@pytest.mark.parametrize(("backend", "jobs"), [("loky", 1), ("loky", 2), ("dask", 2)])
+def test_backends_and_jobs_change_no_bit(backend, jobs, expected, tmp_path):
+    if backend == "dask":
         pytest.importorskip("distributed", reason="distributed is not installed: no Dask cluster")
     with Store(tmp_path / "trials.sqlite", TINY) as store:
-        run = run_study(TINY, range(6), store, ENGINES[engine](jobs))
+        run = run_study(TINY, range(6), store, BACKENDS[backend](jobs))
         assert sorted(outcome.trial for outcome in run) == list(range(6))
         assert measures(store) == expected
 
@@ -109,7 +120,7 @@ def test_only_what_is_missing_is_run(expected, tmp_path):
         for trial in (0, 2, 5):
             store.add(run_trial(TINY, trial))
     with Store(tmp_path / "trials.sqlite", TINY) as store:
-        assert sorted(o.trial for o in run_study(TINY, range(6), store, ENGINES["loky"](1))) == [1, 3, 4]
+        assert sorted(o.trial for o in run_study(TINY, range(6), store, BACKENDS["loky"](1))) == [1, 3, 4]
         assert measures(store) == expected
 
 
@@ -117,10 +128,10 @@ KILLED = """
 import sys
 from pathlib import Path
 from ocelad.data import Segment
-from ocelad.studies import ENGINES, Store, Study, run_study
+from ocelad.studies import BACKENDS, Store, Study, run_study
 study = Study({methods!r}, {segments!r}, points=400)
 with Store(Path({path!r}), study) as store:
-    for _ in run_study(study, range({trials}), store, ENGINES["loky"]({jobs})):
+    for _ in run_study(study, range({trials}), store, BACKENDS["loky"]({jobs})):
         print("one more", flush=True)
 """
 
@@ -147,7 +158,7 @@ def test_ten_kills_change_no_bit(tmp_path):
         assert before < len(found) or len(found) == 60
         before = len(found)
     with Store(path, TINY) as store:
-        for _ in run_study(TINY, range(60), store, ENGINES["loky"](1)):
+        for _ in run_study(TINY, range(60), store, BACKENDS["loky"](1)):
             pass
         assert measures(store) == expected
 
@@ -291,16 +302,10 @@ def test_times_and_segments():
     assert len(Study().times) == 112
     assert Study().starts == (0, 1300, 2300, 3300, 4300)
     assert Study().jumps == (1, 4)
-    demo = [record.segment for record in _euclid_records()]
-    assert list(Study().evaluated_segments)[: len(demo)] == demo
-
-
-def _euclid_records():
-    segments = Study().segments[:2]
-    trial = Trial(0, {"Euclid": Euclid}, (replace(segments[0]), replace(segments[1], steps=60)))
-    for _ in trial:
-        pass
-    return trial.records
+    data, _, rng = Study().world(0)
+    steps = {step.t: step.segment for step in data.stream(rng, (*Study().segments[:1], Segment(60, "B", 0.05)))}
+    own = [segment for t, segment in steps.items() if t in Study().times]
+    assert list(Study().evaluated_segments)[: len(own)] == own
 
 
 @pytest.mark.parametrize(
@@ -382,14 +387,14 @@ def test_a_dask_worker_that_is_killed_again_and_again_is_a_broken_executor(monke
     monkeypatch.setattr(distributed, "Client", Cluster)
     monkeypatch.setattr(distributed, "as_completed", iter)
     with pytest.raises(BrokenExecutor, match="killed four times"):
-        list(ENGINES["dask"](1)(run_trial, [(TINY, 0), (TINY, 1)]))
+        list(BACKENDS["dask"](1)(run_trial, [(TINY, 0), (TINY, 1)]))
     assert Cluster.cancelled
 
 
-def test_the_dask_engine_says_what_it_needs(monkeypatch):
+def test_the_dask_backend_says_what_it_needs(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r'pip install "ocelad\[dask\]"'):
-        ENGINES["dask"](2)
+        BACKENDS["dask"](2)
 
 
 def test_trials_draw_differently():

@@ -119,7 +119,7 @@ def test_rates_are_chosen_kept_and_used(monkeypatch, tmp_path, capsys):
         (["synthetic", "--segments", "100:C:0"], "segment 0 needs steps >= 1, A or B"),
         (["synthetic", "--shares", "a,b"], "expected numbers separated by commas"),
         (["synthetic", "--label-noise", "0.7"], "label_noise must lie in"),
-        (["synthetic", "--scheduler", "tcp://nowhere:1"], "--scheduler is for --engine dask"),
+        (["synthetic", "--scheduler", "tcp://nowhere:1"], "--scheduler is for --backend dask"),
         (["synthetic", "--rates", "none.json"], "none.json is not a file of rates"),
         (["tune", "--methods", "euclid"], "euclid has no rates to try"),
         (["synthetic", "--seed", "99999999999999999999"], "99999999999999999999 is not in the range"),
@@ -185,8 +185,8 @@ def test_every_option_is_explained(monkeypatch, capsys):
     for command in ("synthetic", "tune"):
         assert run(monkeypatch, command, "--help") == 0
         said = " ".join(capsys.readouterr().out.split())
-        for option in ("--noise", "--separation", "--label-noise", "--pairs-per-step", "--dimension", "--engine"):
-            assert re.search(rf"{option} \S+( RANGE)? [A-Z]\w+", said), option
+        for option in ("--noise", "--separation", "--label-noise", "--pairs-per-step", "--dimension", "--backend"):
+            assert re.search(rf"{option}(, --\w+)? \S+( RANGE)? [A-Z]\w+", said), option
 
 
 def test_figures_show_every_method_and_one_trial_is_enough():
@@ -200,6 +200,6 @@ def test_figures_show_every_method_and_one_trial_is_enough():
     assert [line.get_label() for line in figure.axes[1].get_lines()][:9] == list(names)
     assert [text.get_text() for text in figure.axes[0].texts] == ["A → B"]
     figure.canvas.draw()
-    data, _ = study.world(0)
+    data, *_ = study.world(0)
     assert len(plots.clusterings(data, dimensions=2).axes) == 6
     assert len(METHODS) > 5

@@ -14,7 +14,7 @@ from ocelad.baselines import comid
 from ocelad.cli.regret import regret as command
 from ocelad.data import DriftingClusters, Segment
 from ocelad.evaluate import Metrics, Regret, corollary_1, theorem_2
-from ocelad.studies import Trial
+from ocelad.studies import Study
 from ocelad.studies.hindsight import Truths, World, best_constants
 from ocelad.studies.regret import Line, covered, exponents, play, run, trial
 
@@ -72,7 +72,8 @@ def test_what_is_played_is_what_the_tracker_would_say():
 
 def test_the_stream_is_that_of_the_synthetic_study():
     world = World.draw(5, SHORT)
-    steps = list(Trial(5, {}, SHORT))
+    data, _, rng = Study().world(5)
+    steps = list(data.stream(rng, SHORT))
     assert (world.u == [step.pair[0] - step.pair[1] for step in steps]).all()
     assert (world.y == [step.y for step in steps]).all()
 

@@ -227,7 +227,7 @@ def test_tuning_follows_the_paper():
     assert study.methods[0] == "COMID, high rate@0.03125"
     assert [(s.clustering, s.drift) for s in study.segments] == [("A", 0.05)]
     assert study.noise == 1.5
-    first = [world.points[0, 0] for world, _ in (STUDY.world(0), STUDY.world(FIRST_TRIAL))]
+    first = [world.points[0, 0] for world, *_ in (STUDY.world(0), STUDY.world(FIRST_TRIAL))]
     assert first[0] != first[1]
 
 

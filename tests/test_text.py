@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ocelad.data import DriftingTopics, LabelledTexts, TextStream, adjacent
-from ocelad.data.text import clean
+from ocelad.data.tfidf import clean
 
 TEXTS = [
     "Cutting #taxes helps working families https://t.co/abc",

@@ -128,7 +128,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(monkeypatch, table, tmp_path, form):
     words = [*FORMS[form], "--every", "30", "--checkpoint", "60"]
-    monkeypatch.setattr("ocelad.data.tables.text.CHUNK", 4000)
+    monkeypatch.setattr("ocelad.data.tables.lines.CHUNK", 4000)
     assert track(monkeypatch, table, tmp_path / "whole", *words) in (0, None)
     rng, killed = random.Random(form), 0
     while killed < 20:
@@ -149,7 +149,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(monkeypatch
 
 def test_how_often_it_is_made_safe_changes_nothing(monkeypatch, table, tmp_path):
     for name, chunk, words in (("one", 1 << 16, []), ("other", 500, ["--checkpoint", "1"])):
-        monkeypatch.setattr("ocelad.data.tables.text.CHUNK", chunk)
+        monkeypatch.setattr("ocelad.data.tables.lines.CHUNK", chunk)
         assert track(monkeypatch, table, tmp_path / name, *words) in (0, None)
     assert contents(tmp_path / "one") == contents(tmp_path / "other")
 

@@ -13,24 +13,19 @@ from tqdm import tqdm
 
 from .. import data, plots
 from ..studies import regret as study
+from . import study_common as o
 
 
 @click.command()
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the first trial.")
-@click.option("--trials", default=1, show_default=True, type=click.IntRange(min=1), help="How many trials.")
-@click.option(
-    "--shortest",
-    default=study.SHORTEST,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Length of the shortest intervals.",
-)
-@click.option(
-    "--out",
-    default="regret",
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the figure and the table.",
+@o.with_options(
+    *o.figure_options("regret"),
+    click.option(
+        "--shortest",
+        default=study.SHORTEST,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="Length of the shortest intervals.",
+    ),
 )
 def regret(seed: int, trials: int, shortest: int, out: Path) -> None:
     """Regret on the paper's drifting clusters: its growth exponents, a table and a figure.
@@ -39,11 +34,7 @@ def regret(seed: int, trials: int, shortest: int, out: Path) -> None:
     """
     if shortest > sum(segment.steps for segment in data.SCENARIO):
         raise click.BadParameter("longer than the stream", param_hint="--shortest")
-    try:  # what would fail at the end had better fail at once
-        plots.pyplot()
-        out.mkdir(parents=True, exist_ok=True)
-    except (ImportError, OSError) as error:
-        raise click.ClickException(str(error)) from None
+    o.figure_folder(out)
     lines: list[study.Line] = []
     try:
         for k in range(trials):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ from tqdm import tqdm
 
 from .. import plots, studies
 from ..data import SCENARIO
+from ..files import atomic_write
 from ..studies import Results, Store, Study
 from ..studies.methods import DEFAULT, METHODS, slug
 from ..studies.tuning import FIRST_TRIAL, TUNED
-from . import options as o
+from . import study_common as o
 from .regret import regret
 from .text import text
 
@@ -52,7 +52,7 @@ study.add_command(text)
         help="STEPS:CLUSTERING:DRIFT of each segment.",
     ),
     *o.SCENARIO,
-    *o.ENGINE,
+    *o.RUNNING,
 )
 def synthetic(
     trials: int, seed: int, rates: Path | None, methods: tuple[str, ...], out: Path, **options: Any
@@ -63,20 +63,20 @@ def synthetic(
     a crash or a reboot the same command goes on, and ends with the same numbers to the last bit.
     """
     plots.pyplot()  # what would fail at the end had better fail at once
-    engine = o.engine(options)
+    backend = o.backend(options)
     if rates is not None:
         methods = studies.with_rates(methods, studies.read_rates(rates))
     with Store(out / "trials.sqlite", Study(methods=methods, **options)) as store:
         last = seed + trials - 1
-        _run(store, range(seed, last + 1), engine, "trials")
+        _run(store, range(seed, last + 1), backend, "trials")
         stored = tqdm(store.outcomes(seed, last), "table", total=trials, delay=2, unit=" trials")
         studies.write_table(out / "table.csv", store.study, stored)
         results = Results.of(store.study, store.outcomes(seed, last))
     studies.write_summary(out / "summary.csv", studies.summarise(results))
     plots.experiment(results).savefig(out / "tracking.png", dpi=120)
-    data, _ = results.study.world(seed)
+    data, *_ = results.study.world(seed)
     plots.clusterings(data, len(results.study.shares)).savefig(out / "data.png", dpi=120)
-    click.echo(_lines(results))
+    click.echo(o.summary_table(results))
     click.echo(f"in {out}: table.csv, summary.csv, tracking.png, data.png; see also: ocelad study report {out}")
 
 
@@ -92,7 +92,7 @@ def synthetic(
         help=f"Whose rates to choose, of {', '.join(map(slug, studies.TUNINGS))}.",
     ),
     *o.SCENARIO,
-    *o.ENGINE,
+    *o.RUNNING,
 )
 def tune(trials: int, seed: int, methods: tuple[str, ...], out: Path, **options: Any) -> None:
     """Choose rates by cross-validation, as the paper does, on streams of their own.
@@ -100,7 +100,7 @@ def tune(trials: int, seed: int, methods: tuple[str, ...], out: Path, **options:
     RICE's and SAOL's step and COMID's low rate where nothing drifts, COMID's high rate under moderate drift.
     Leaves rates.json in the folder, for --rates of 'ocelad study synthetic'. What has been run is kept.
     """
-    engine, choices = o.engine(options), []
+    backend, choices = o.backend(options), []
     if not methods:
         raise click.BadParameter("names no method", param_hint="--methods")
     for method in methods:
@@ -111,7 +111,7 @@ def tune(trials: int, seed: int, methods: tuple[str, ...], out: Path, **options:
     for method in methods:
         candidates = studies.TUNINGS[method].study(Study(methods=(method,), **options), method)
         with Store(out / f"tune-{slug(method)}.sqlite", candidates) as store:
-            _run(store, range(seed, seed + trials), engine, slug(method))
+            _run(store, range(seed, seed + trials), backend, slug(method))
             choice = studies.choose(Results.of(candidates, store.outcomes(seed, seed + trials - 1)))
         choices.append(choice)
         tried = ", ".join(f"{step:g}: {error:.4f}" for step, error, _ in choice.errors)
@@ -135,18 +135,19 @@ def report(folder: Path) -> None:
     chosen = studies.read_rates(rates) if rates.exists() else {}
     at = set(results.study.methods)  # rates that were chosen, but not used, are none of this study's
     chosen = {name: rate for name, rate in chosen.items() if at & {*studies.with_rates([name], chosen)}}
-    (folder / "report.html").write_text(plots.page(results, made_with, chosen or None), encoding="utf-8")
+    with atomic_write(folder / "report.html", text=True) as file:
+        file.write(plots.synthetic_page(results, made_with, chosen or None))
     click.echo(f"report: {folder / 'report.html'}")
 
 
-def _run(store: Store, trials: range, engine: Any, name: str) -> None:
+def _run(store: Store, trials: range, backend: Any, name: str) -> None:
     """Run what is missing, and say how it goes and how long it will take."""
     there = sum(trial in trials for trial in store.finished())
     if there == len(trials):
         return
     with tqdm(total=len(trials), initial=there, desc=name, unit=" trials", smoothing=0.02) as bar:
         try:
-            for _ in studies.run_study(store.study, trials, store, engine):
+            for _ in studies.run_study(store.study, trials, store, backend):
                 bar.update()
         except (KeyboardInterrupt, BrokenExecutor) as stop:
             bar.close()
@@ -154,21 +155,3 @@ def _run(store: Store, trials: range, engine: Any, name: str) -> None:
             why = "Stopped" if isinstance(stop, KeyboardInterrupt) else "A process was killed"
             click.echo(f"\n{why}: {there} of {len(trials)} trials are stored; the same command goes on.", err=True)
             raise SystemExit(130 if isinstance(stop, KeyboardInterrupt) else 1) from None
-
-
-def _lines(results: Results) -> str:
-    """Each method over the whole stream."""
-    lines = [line for line in studies.summarise(results) if line.segment == "all"]
-    wide = max(len(line.method) for line in lines)
-    rows = [f"{'':{wide}}  5-NN error      +-  P(NMI>.8)     +-"]
-    rows += [
-        f"{line.method:{wide}}  {line.knn_error:10.4f}  {_error(line.knn_error_se, 4)}"
-        f"  {line.p_nmi:9.3f}  {_error(line.p_nmi_se, 3)}".rstrip()
-        for line in lines
-    ]
-    return "\n".join(rows)
-
-
-def _error(value: float, digits: int) -> str:
-    """Of one trial there is none."""
-    return f"{value:.{digits}f}" if not math.isnan(value) else " " * (digits + 2)

@@ -18,7 +18,7 @@ from .. import plots
 from ..data import DriftingTopics, LabelledTexts, TextStream
 from ..data.tables.reading import Format
 from ..studies import TextResults, TextStudy, run_text
-from . import options as o
+from . import study_common as o
 
 
 def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np.datetime64]:

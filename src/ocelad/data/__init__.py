@@ -5,7 +5,7 @@ from .blocks import Block, blocks
 from .clusters import SCENARIO, DriftingClusters, Segment, Step
 from .labelled_texts import LabelledTexts
 from .rotation import cayley, haar, random_skew, rotation_walk
-from .text import TextStream
+from .tfidf import TextStream
 from .topics import DriftingTopics
 
 __all__ = [

@@ -38,7 +38,6 @@ def blocks(
     rng: np.random.Generator,
     steps: int,
     segments: tuple[Segment, ...] = SCENARIO,
-    *,
     pairs_per_step: int = 1,
     label_noise: float = 0.0,
 ) -> Iterator[Block]:

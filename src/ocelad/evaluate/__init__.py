@@ -5,11 +5,11 @@ from .alignment import aligned, aligned_series
 from .bounds import LearnerBound, corollary_1, descent_bound, theorem_1, theorem_2
 from .comparator import best_sequence
 from .constant import best_constant
+from .discriminant import discriminant
 from .domains import Ball, Metrics
 from .embedding import cluster_nmi, knn_error, nmi
 from .growth import Growth, geometric_lengths, growth_exponent
 from .problems import Problem
-from .reduction import discriminant
 from .regret import Regret, dyadic_intervals, interval_sums, variation
 
 __all__ = [

@@ -3,11 +3,10 @@
 Each function draws into the axes it is given, or into a new figure, and returns the axes.
 """
 
-from .experiment import clusterings, experiment
-from .page import page
 from .regret import regret_by_length
-from .study import tracking
 from .style import COLOURS, MARKERS, pyplot
+from .synthetic import clusterings, experiment, tracking
+from .synthetic_page import synthetic_page
 from .text import stem_relevance, text_embeddings, text_errors, texts_per_day, words
 from .text_page import text_page
 from .timeline import timeline
@@ -20,11 +19,11 @@ __all__ = [
     "embedding",
     "experiment",
     "heat_map",
-    "page",
     "pyplot",
     "regret_by_length",
     "relevance",
     "stem_relevance",
+    "synthetic_page",
     "text_embeddings",
     "text_errors",
     "text_page",

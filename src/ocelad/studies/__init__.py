@@ -1,25 +1,20 @@
 """The paper's experiments: each runs and returns a table; none draws."""
 
+from .backends import BACKENDS, run_study
 from .claims import Verdict, verdicts
-from .engines import ENGINES, run_study
-from .options import Study
-from .outcome import Outcome, run_trial
 from .store import Store, StoreError
-from .synthetic import EVERY, METHODS, Record, Summary, Trial, summary
-from .tables import Line, Results, recovery, summarise, write_summary, write_table
+from .synthetic import Study
+from .tables import Results, Summary, recovery, summarise, write_summary, write_table
 from .text import TextResults, run_text
 from .text_options import TextStudy
+from .trial import Outcome, Trial, run_trial
 from .tuning import TUNINGS, Choice, Tuning, choose, read_rates, with_rates, write_rates
 
 __all__ = [
-    "ENGINES",
-    "EVERY",
-    "METHODS",
+    "BACKENDS",
     "TUNINGS",
     "Choice",
-    "Line",
     "Outcome",
-    "Record",
     "Results",
     "Store",
     "StoreError",
@@ -37,7 +32,6 @@ __all__ = [
     "run_text",
     "run_trial",
     "summarise",
-    "summary",
     "verdicts",
     "with_rates",
     "write_rates",

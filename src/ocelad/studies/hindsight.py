@@ -14,6 +14,7 @@ import numpy as np
 from ..data import DriftingClusters, Segment
 from ..evaluate import Metrics, Problem, best_constant, dyadic_intervals
 from ..protocols import Array, Integers
+from .synthetic import Study
 
 PAIRS = 4000
 """So many random pairs stand for all of them."""
@@ -40,9 +41,7 @@ class World:
     @classmethod
     def draw(cls, seed: int, segments: tuple[Segment, ...]) -> World:
         """The same stream as the trial of that seed in the synthetic study."""
-        rng = np.random.default_rng([2016, seed])
-        data = DriftingClusters.draw(rng)
-        rng.choice(len(data.points), size=300, replace=False)  # that study draws its sample here
+        data, _, rng = Study().world(seed)
         return cls.of(data, rng, segments)
 
     @classmethod

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ def _paper(step: float = 8.0, **reading: Any) -> MetricTracker:
 
 _OWN = ("COMID, high rate", "COMID, low rate", "SAOL", "online ITML", "Euclid")
 
-METHODS: Mapping[str, Callable[..., Tracker]] = {
+METHODS: dict[str, Callable[..., Tracker]] = {
     "ocelad": lambda step=8.0: MetricTracker(step=step),
     "paper's setting": _paper,
     "COMID, high rate": lambda step=1.0: comid(step),

@@ -15,8 +15,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from .options import Study, made_with
-from .outcome import Outcome
+from .synthetic import Study, made_with
+from .trial import Outcome
 
 _TABLES = (
     "create table if not exists study (key text primary key, value text not null) without rowid",

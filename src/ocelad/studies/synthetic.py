@@ -1,125 +1,135 @@
-"""Tracking of a changing metric: the paper's synthetic experiment, one trial at a time.
-
-Every method learns the same comparisons. Every 49 steps (a number that keeps away from powers of two) the points
-are placed in the metric's first three dimensions, and the leave-one-out 5-NN error of 300 of them and the NMI of
-k-means on all of them are taken.
-"""
+"""The paper's synthetic experiment: a scenario and the methods that go through it, all in one frozen object."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from ..baselines import Euclid, comid
-from ..baselines.streaming import Tracker
-from ..data import SCENARIO, DriftingClusters, Segment, Step
-from ..evaluate import cluster_nmi, knn_error
-from ..protocols import Array
-from ..tracker import MetricTracker
-
-EVERY = 49
-
-
-METHODS: Mapping[str, Callable[[], Tracker]] = {
-    "ocelad": MetricTracker,
-    "paper's setting": lambda: MetricTracker.paper(step=8.0, strength=0.01),
-    "COMID, high rate": lambda: comid(step=1.0),
-    "COMID, low rate": lambda: comid(step=0.25),
-    "Euclid": Euclid,
-}
+from ..data import SCENARIO, DriftingClusters, Segment
+from ..protocols import Integers
+from .methods import DEFAULT, make
 
 
 @dataclass(frozen=True)
-class Record:
-    """How a method stood after step t."""
+class Study:
+    """The paper's synthetic experiment, scenario and methods; the defaults are scenario S with the main methods.
 
-    trial: int
-    method: str
-    t: int
-    segment: int
-    knn_error: float
-    nmi: float
+    Parameters
+    ----------
+    methods
+        Names from `METHODS`, each with ``@step`` if its rate is chosen.
+    segments
+        How long, which clustering, and how far the rotation moves per step.
+    points, dimension, shares
+        How many points, in how many dimensions, and the share of each cluster.
+    separation, noise
+        The distance of two blobs in standard deviations, and the standard deviation of the other dimensions.
+    label_noise, pairs_per_step
+        The probability that a label is turned; how many comparisons a time step brings.
+    every, sample
+        Steps between two evaluations (keep away from powers of two), and on how many points the error is taken.
 
-
-@dataclass
-class Trial:
-    """One trial under way: iterate over it to run it; what it has found so far is always there.
-
-    >>> short = (Segment(98, "A", 0.0),)
-    >>> trial = Trial(seed=0, methods={"Euclid": Euclid}, segments=short)
-    >>> steps = sum(1 for _ in trial)
-    >>> steps, [record.t for record in trial.records]
-    (98, [48, 97])
+    Examples
+    --------
+    >>> Study(methods=("Euclid",)).times[:3]
+    (48, 97, 146)
     """
 
-    seed: int
-    methods: Mapping[str, Callable[[], Tracker]] = field(default_factory=lambda: METHODS)
+    methods: tuple[str, ...] = DEFAULT
     segments: tuple[Segment, ...] = SCENARIO
-    records: list[Record] = field(default_factory=list)
-    levels: list[tuple[int, Any]] = field(default_factory=list)  # of the first method that has any
+    points: int = 2000
+    dimension: int = 25
+    shares: tuple[float, ...] = (0.5, 0.3, 0.2)
+    separation: float = 6.0
+    noise: float = 2.0
+    label_noise: float = 0.0
+    pairs_per_step: int = 1
+    every: int = 49
+    sample: int = 300
 
-    def __len__(self) -> int:
-        return sum(segment.steps for segment in self.segments)
-
-    def __iter__(self) -> Iterator[Step]:
-        rng = np.random.default_rng([2016, self.seed])
-        data = DriftingClusters.draw(rng)
-        sample = rng.choice(len(data.points), size=300, replace=False)
-        trackers = {name: make() for name, make in self.methods.items()}
-        for step in data.stream(rng, self.segments):
-            for tracker in trackers.values():
-                tracker.partial_fit(step.pair[None], [step.y])
-            if (step.t + 1) % EVERY == 0:
-                points = data.points @ step.rotation.T
-                for name, tracker in trackers.items():
-                    self.records.append(self._evaluate(name, tracker, step, points, sample))
-                shown = next((t.levels_ for t in trackers.values() if isinstance(t, MetricTracker)), None)
-                self.levels.append((step.t, shown))
-            yield step
-
-    def _evaluate(self, name: str, tracker: Tracker, step: Step, points: Array, sample: Any) -> Record:
-        # Euclid has no first three dimensions: it is judged in all of them.
-        Z = tracker.transform(points)[:, : None if isinstance(tracker, Euclid) else 3]
-        error = knn_error(Z[sample], step.labels[sample])
-        return Record(self.seed, name, step.t, step.segment, error, cluster_nmi(Z, step.labels))
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A method's means over the trials: k-NN error per segment and in all, its standard error, P(NMI > 0.8)."""
-
-    method: str
-    trials: int
-    segments: tuple[float, ...]
-    error: float
-    standard_error: float
-    p_nmi: float
-
-
-def summary(records: Iterable[Record]) -> list[Summary]:
-    """One line per method, in the order in which they appear."""
-    records = list(records)
-    lines = []
-    for method in dict.fromkeys(record.method for record in records):
-        own = [record for record in records if record.method == method]
-        trials = [
-            np.mean([record.knn_error for record in own if record.trial == trial])
-            for trial in dict.fromkeys(record.trial for record in own)
-        ]
-        lines.append(
-            Summary(
-                method,
-                len(trials),
-                tuple(
-                    float(np.mean([record.knn_error for record in own if record.segment == segment]))
-                    for segment in dict.fromkeys(record.segment for record in own)
-                ),
-                float(np.mean(trials)),
-                float(np.std(trials, ddof=1) / np.sqrt(len(trials))) if len(trials) > 1 else float("nan"),
-                float(np.mean([record.nmi > 0.8 for record in own])),
+    def __post_init__(self) -> None:
+        if not self.methods:
+            raise ValueError("methods must be different names, at least one, got none")
+        for name in self.methods:
+            if self.methods.count(name) > 1:
+                raise ValueError(f"methods must be different names, got {name!r} more than once")
+            make(name)
+        for number, segment in enumerate(self.segments):
+            if segment.steps < 1 or segment.clustering not in ("A", "B") or not 0 <= segment.drift <= 10:
+                got = f"{segment.steps}:{segment.clustering}:{segment.drift:g}"
+                raise ValueError(f"segment {number} needs steps >= 1, A or B, a drift from 0 to 10, got {got}")
+        if self.dimension < 2 * len(self.shares) or len(self.shares) < 2:
+            raise ValueError(
+                f"dimension must be at least twice the number of shares, which is 2 or more, got {self.dimension} "
+                f"for {len(self.shares)}"
             )
+        if not min(self.shares) > 0 or not abs(sum(self.shares) - 1) <= 1e-9:
+            raise ValueError(f"shares must be positive and add up to 1, got {self.shares}")
+        if not (0 < self.separation < 1e6 and 0 <= self.noise < 1e6):
+            raise ValueError(f"separation must be > 0 and noise >= 0, got {self.separation} and {self.noise}")
+        if not 0 <= self.label_noise <= 0.5:
+            raise ValueError(f"label_noise must lie in [0, 0.5], got {self.label_noise}")
+        if self.pairs_per_step < 1:
+            raise ValueError(f"pairs_per_step must be at least 1, got {self.pairs_per_step}")
+        if not 10 <= self.sample <= self.points:
+            raise ValueError(f"sample must be from 10 to points, got {self.sample} of {self.points} points")
+        steps = sum(segment.steps for segment in self.segments)
+        if not 1 <= self.every <= steps:
+            raise ValueError(f"every must be from 1 to the steps of all segments, got {self.every} of {steps}")
+
+    @property
+    def times(self) -> tuple[int, ...]:
+        """After which steps methods are evaluated."""
+        return tuple(range(self.every - 1, sum(segment.steps for segment in self.segments), self.every))
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The first step of each segment."""
+        return tuple(sum(segment.steps for segment in self.segments[:k]) for k in range(len(self.segments)))
+
+    @property
+    def evaluated_segments(self) -> tuple[int, ...]:
+        """The segment of each evaluation."""
+        return tuple(sum(start <= t for start in self.starts) - 1 for t in self.times)
+
+    @property
+    def jumps(self) -> tuple[int, ...]:
+        """Segments that begin with a change of clustering."""
+        return tuple(
+            k
+            for k in range(1, len(self.segments))
+            if self.segments[k].clustering != self.segments[k - 1].clustering
         )
-    return lines
+
+    def world(self, trial: int) -> tuple[DriftingClusters, Integers, np.random.Generator]:
+        """The data set of a trial, the points on which errors are taken, and the generator of what follows."""
+        rng = np.random.default_rng([2016, trial])
+        data = DriftingClusters.draw(rng, self.points, self.dimension, self.separation, self.noise, self.shares)
+        return data, rng.choice(self.points, size=self.sample, replace=False), rng
+
+    def until(self, evaluation: int) -> Study:
+        """The same study, which ends after so many evaluations."""
+        left = [evaluation * self.every - start for start in self.starts]
+        cut = [replace(s, steps=min(s.steps, steps)) for s, steps in zip(self.segments, left, strict=True)]
+        return replace(self, segments=tuple(segment for segment in cut if segment.steps > 0))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for a file."""
+        plain = asdict(self)
+        plain["segments"] = [[s.steps, s.clustering, s.drift] for s in self.segments]
+        return {**plain, "methods": list(self.methods), "shares": list(self.shares)}
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> Study:
+        """The study of such values."""
+        segments = tuple(Segment(int(n), c, float(drift)) for n, c, drift in plain["segments"])
+        tuples = {"segments": segments, "methods": tuple(plain["methods"]), "shares": tuple(plain["shares"])}
+        return cls(**{**plain, **tuples})
+
+
+def made_with() -> dict[str, str]:
+    """The versions on which every bit of a result depends."""
+    return {name: version(name) for name in ("ocelad", "numpy", "scipy", "scikit-learn", "numba")}

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..files import atomic_write
 from ..protocols import Array
-from .options import Study
-from .outcome import Outcome
+from .synthetic import Study
+from .trial import Outcome
 
 RECOVERED = 0.05
 GOOD = 0.8
@@ -51,7 +51,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class Line:
+class Summary:
     """A method in a segment, numbered from 0, or in all of them: means over time and trials, with standard errors.
 
     ``recovery`` is the median over trials in steps, infinite if most never recover, nan where no change begins the
@@ -69,7 +69,7 @@ class Line:
     recovered: float
 
 
-def summarise(results: Results, threshold: float = RECOVERED) -> list[Line]:
+def summarise(results: Results, threshold: float = RECOVERED) -> list[Summary]:
     """A line per method and segment, and one per method for all segments."""
     study, lines = results.study, []
     at = np.array(study.evaluated_segments)
@@ -82,7 +82,7 @@ def summarise(results: Results, threshold: float = RECOVERED) -> list[Line]:
             if segment in study.jumps:
                 steps = recovery(results, k, study.jumps.index(segment), threshold)
             lines.append(
-                Line(
+                Summary(
                     method,
                     "all" if segment is None else str(segment),
                     len(results.trials),
@@ -139,9 +139,9 @@ def write_table(path: Path, study: Study, outcomes: Iterable[Outcome]) -> None:
     _write(path, COLUMNS, rows())
 
 
-def write_summary(path: Path, lines: Iterable[Line]) -> None:
+def write_summary(path: Path, lines: Iterable[Summary]) -> None:
     """The lines of `summarise`; a field is empty where there is nothing to say."""
-    names = [field.name for field in fields(Line)]
+    names = [field.name for field in fields(Summary)]
     _write(path, names, ([_cell(getattr(line, name)) for name in names] for line in lines))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..data import SCENARIO, Segment
 from ..files import atomic_write
 from .methods import DEFAULT, plain
-from .options import Study
+from .synthetic import Study
 from .tables import Results, mean
 
 STEPS = 2000

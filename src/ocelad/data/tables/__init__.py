@@ -1,14 +1,14 @@
 """Tables, row by row, as streams of comparisons: CSV, JSON lines and Parquet, from files and from a pipe."""
 
 from .cells import Columns, matching
-from .forms import Block, Comparisons, Form, comparisons, parsed, read_items
+from .forms import Batch, Comparisons, Form, comparisons, parsed, read_items
 from .labelled import Labelled
 from .reading import read_rows
 from .rows import BadRow, Row, Rows
 
 __all__ = [
     "BadRow",
-    "Block",
+    "Batch",
     "Columns",
     "Comparisons",
     "Form",

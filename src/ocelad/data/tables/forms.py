@@ -14,7 +14,7 @@ from .rows import BadRow, Row, Rows
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class Batch:
     """Comparisons, in order: pairs of shape (m, 2, n), labels, and the lines they come from.
 
     A labelled row is compared with earlier rows: those are the ``others``, 0 where there is none.
@@ -35,7 +35,7 @@ class Form(Protocol):
     def parse(self, row: Row, /) -> Any:
         """What a row says, or a `BadRow`."""
 
-    def block(self, parsed: Sequence[Any], /) -> Block: ...
+    def block(self, parsed: Sequence[Any], /) -> Batch: ...
 
     def state(self) -> Any:
         """What is remembered of earlier rows, in words of JSON."""
@@ -54,9 +54,9 @@ class Comparisons:
     def parse(self, row: Row) -> tuple[int, list[float], int]:
         return row.line, self.numbers(row), 0 if self.y is None else self.y.sign(row)
 
-    def block(self, parsed: Sequence[tuple[int, list[float], int]]) -> Block:
+    def block(self, parsed: Sequence[tuple[int, list[float], int]]) -> Batch:
         lines, numbers, y = zip(*parsed, strict=True)
-        return Block(np.array(numbers).reshape(len(y), 2, -1), np.array(y), list(lines), [0] * len(y))
+        return Batch(np.array(numbers).reshape(len(y), 2, -1), np.array(y), list(lines), [0] * len(y))
 
     def state(self) -> None:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...tracker.pair_sampling import Strategy, check, partners
 from .cells import Columns
-from .forms import Block
+from .forms import Batch
 from .rows import Row
 
 Parsed = tuple[int, list[float], str, str]
@@ -46,7 +46,7 @@ class Labelled:
     def parse(self, row: Row) -> Parsed:
         return row.line, self.points.numbers(row), self.label.words(row)[0], "\x1f".join(self.within.words(row))
 
-    def block(self, parsed: Sequence[Parsed]) -> Block:
+    def block(self, parsed: Sequence[Parsed]) -> Batch:
         seen, both = len(self._recent), [*self._recent, *parsed]
         lines, numbers, *words = zip(*both, strict=True)
         labels, groups = (np.unique(word, return_inverse=True)[1] for word in words)
@@ -55,7 +55,7 @@ class Labelled:
         )
         self._recent, self._number = both[-self.memory :], self._number + len(parsed)
         points = np.array(numbers)
-        return Block(
+        return Batch(
             np.stack([points[new], points[old]], axis=1),
             np.where(labels[new] == labels[old], 1, -1),
             [lines[k] for k in new],

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Literal, get_args
 
+from .lines import Csv, JsonLines, Lines, TextRows
 from .parquet import ParquetRows
 from .rows import Rows
-from .text import Csv, JsonLines, Lines, TextRows
 
 Format = Literal["csv", "jsonl", "parquet"]
 _ENDINGS: dict[str, Format] = {

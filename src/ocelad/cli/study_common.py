@@ -1,7 +1,8 @@
-"""Options that the commands of ``ocelad study`` share."""
+"""What ``ocelad demo`` and the commands of ``ocelad study`` share: options, and the table that they print."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from functools import wraps
@@ -10,8 +11,9 @@ from typing import Any
 
 import click
 
+from .. import plots
 from ..data import Segment
-from ..studies import ENGINES, StoreError, Study
+from ..studies import BACKENDS, Results, StoreError, Study, summarise
 from ..studies.methods import named
 
 LAST, MOST = 2**32 - 1, 1_000_000
@@ -54,8 +56,8 @@ def first_trial(default: int) -> Callable[[Any], Any]:
     )
 
 
-def trial_count(words: str) -> Callable[[Any], Any]:
-    return click.option("--trials", default=24, show_default=True, type=click.IntRange(1, MOST), help=words)
+def trial_count(words: str, default: int = 24) -> Callable[[Any], Any]:
+    return click.option("--trials", default=default, show_default=True, type=click.IntRange(1, MOST), help=words)
 
 
 _DEFAULT = Study()
@@ -80,7 +82,7 @@ SCENARIO = (
     _scenario("sample", "Points on which the error is taken."),
 )
 
-ENGINE = (
+RUNNING = (
     click.option(
         "--jobs",
         default=os.cpu_count() or 1,
@@ -88,12 +90,17 @@ ENGINE = (
         help="Processes.  [default: one per core]",
     ),
     click.option(
-        "--engine", default="loky", show_default=True, type=click.Choice(list(ENGINES)), help="Where trials run."
+        "--backend",
+        "--engine",
+        default="loky",
+        show_default=True,
+        type=click.Choice(list(BACKENDS)),
+        help="Where trials run.",
     ),
     click.option(
         "--scheduler",
         default=None,
-        help="Address of a Dask scheduler, for --engine dask; else a cluster of --jobs processes is started here.",
+        help="Address of a Dask scheduler, for --backend dask; else --jobs processes are started here.",
     ),
     click.option(
         "--out",
@@ -102,6 +109,27 @@ ENGINE = (
         help="Folder of the study; the same command with the same folder goes on where it stopped.",
     ),
 )
+
+
+def figure_options(folder: str) -> tuple[Callable[[Any], Any], ...]:
+    """Options of a command that runs a few trials here and now, and draws."""
+    return (
+        first_trial(0),
+        trial_count("How many trials.", default=1),
+        click.option(
+            "--out",
+            default=folder,
+            show_default=True,
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Folder for the figure and the table.",
+        ),
+    )
+
+
+def figure_folder(out: Path) -> None:
+    """What would fail at the end had better fail at once."""
+    plots.pyplot()
+    out.mkdir(parents=True, exist_ok=True)
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -122,9 +150,24 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-def engine(options: dict[str, Any]) -> Any:
-    """The engine that the options ask for; they are taken out."""
-    name, jobs, address = options.pop("engine"), options.pop("jobs"), options.pop("scheduler")
+def backend(options: dict[str, Any]) -> Any:
+    """The backend that the options ask for; they are taken out."""
+    name, jobs, address = options.pop("backend"), options.pop("jobs"), options.pop("scheduler")
     if address is not None and name != "dask":
-        raise click.BadParameter("--scheduler is for --engine dask")
-    return ENGINES[name](jobs, **({} if address is None else {"address": address}))
+        raise click.BadParameter("--scheduler is for --backend dask")
+    return BACKENDS[name](jobs, **({} if address is None else {"address": address}))
+
+
+def summary_table(results: Results) -> str:
+    """Mean 5-NN error per segment (clustering and drift), in all, and P(NMI > 0.8), with their standard errors."""
+    rows: list[list[str]] = []
+    for method in results.study.methods:
+        *parts, whole = [line for line in summarise(results) if line.method == method]
+        numbers = [part.knn_error for part in (*parts, whole)] + [whole.knn_error_se, whole.p_nmi, whole.p_nmi_se]
+        if not rows:
+            segments = [results.study.segments[int(part.segment)] for part in parts]
+            names = [f"{segment.clustering} {segment.drift:g}" for segment in segments]
+            rows.append(["5-NN error", *names, "all", "+-", "P(NMI>.8)", "+-"])
+        rows.append([method, *("-" if math.isnan(number) else f"{number:.4f}" for number in numbers)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows)

@@ -7,15 +7,17 @@ from html import escape
 
 import numpy as np
 
-from ..studies import Line, Results, Verdict, summarise, verdicts
+from ..studies import Results, Summary, Verdict, summarise, verdicts
 from ..studies.tables import GOOD, RECOVERED, spelled
 from . import html
-from .experiment import clusterings, experiment
+from .synthetic import clusterings, experiment
 
 _WORDS = {True: ("yes", "holds"), False: ("no", "does not hold"), None: ("open", "the trials do not tell")}
 
 
-def page(results: Results, made_with: Mapping[str, str], rates: Mapping[str, float] | None = None) -> str:
+def synthetic_page(
+    results: Results, made_with: Mapping[str, str], rates: Mapping[str, float] | None = None
+) -> str:
     """The page of a study; ``rates`` are those that cross-validation chose, if it did."""
     study, trials = results.study, results.trials
     options = {key: value for key, value in study.to_json().items() if key != "segments"}
@@ -65,8 +67,8 @@ def _claims(found: list[Verdict]) -> str:
     return "\n".join(parts)
 
 
-def _summary(lines: list[Line]) -> str:
-    def recovery(line: Line) -> str:
+def _summary(lines: list[Summary]) -> str:
+    def recovery(line: Summary) -> str:
         if np.isnan(line.recovery):
             return ""
         steps = "never" if np.isinf(line.recovery) else f"{line.recovery:.0f}"

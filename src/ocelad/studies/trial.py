@@ -6,9 +6,10 @@ the points as it did the last time has the same error and the same NMI.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import process_time
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg.lapack import dsyevr
@@ -20,9 +21,10 @@ from ..data import Block, blocks
 from ..evaluate import cluster_nmi, knn_error
 from ..geometry import Mahalanobis
 from ..protocols import Array, Integers
+from ..tracker import MetricTracker
 from ..tracker.vocabulary import MetricVocabulary
 from .methods import make
-from .options import Study
+from .synthetic import Study
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,7 @@ class _Entrant:
         if isinstance(tracker, Oracle):
             tracker.dimensions = self.dimensions
             tracker.tell(np.eye(len(rotation)), clustering)
-        if (
-            isinstance(tracker, Windowed) and learned is None
-        ):  # not fitted yet: judged as Euclid, whose metric it has
+        if learned is None:  # not fitted yet: judged as Euclid, whose metric it has
             return Euclid().transform(points)
         if isinstance(tracker, (Euclid, Oracle)):
             return tracker.transform(points)
@@ -86,49 +86,64 @@ def _first(metric: Mahalanobis, dimensions: int) -> Array:
     return (V * np.sqrt(np.maximum(s[:dimensions], 0.0))).T[::-1] / metric.unit
 
 
-def run_trial(study: Study, trial: int) -> Outcome:
-    """Run one trial. Trials of the default scenario go through the same worlds as those of `Trial`.
+class Trial:
+    """A trial under way: iterate over it to run it, an evaluation at a time; what it has found is always there.
 
     >>> from ocelad.data import Segment
-    >>> short = Study(methods=("Euclid", "oracle"), segments=(Segment(98, "A", 0.0),))
-    >>> run_trial(short, 0).measures[:, :, 0].round(3)
+    >>> trial = Trial(Study(methods=("Euclid", "oracle"), segments=(Segment(98, "A", 0.0),)), 0)
+    >>> [block.t for block in trial]
+    [48, 97]
+    >>> trial.measures[:, :, 0].round(3)
     array([[0.077, 0.077],
            [0.   , 0.   ]])
     """
+
+    def __init__(self, study: Study, number: int) -> None:
+        self.study, self.number, self.evaluated = study, number, 0
+        self.measures = np.empty((len(study.methods), len(study.times), 2))
+        self.seconds = np.zeros(2 + len(study.methods))
+        self.levels: list[tuple[int, Any]] = []  # steps done, and the levels of the first method that has any
+
+    def __iter__(self) -> Iterator[Block]:
+        study, clock = self.study, process_time()
+        data, sample, rng = study.world(self.number)
+        entrants = [_Entrant(make(name, seed=self.number), len(study.shares)) for name in study.methods]
+        leader = next((e.tracker for e in entrants if isinstance(e.tracker, MetricTracker)), None)
+        points = np.asfortranarray(data.points)
+        options = study.every, study.segments, study.pairs_per_step, study.label_noise
+        for block in blocks(data, rng, *options):
+            clock = self._charge(0, clock)
+            for k, entrant in enumerate(entrants):
+                entrant.learn(block)
+                clock = self._charge(2 + k, clock)
+            labels = data.labels(block.clustering)
+            for k, entrant in enumerate(entrants):
+                Z = entrant.place(points, block.rotation, block.clustering)
+                if not np.isfinite(Z).all():
+                    where = f"step {block.t} of trial {self.number}"
+                    raise FloatingPointError(f"{study.methods[k]} is not finite at {where}")
+                self.measures[k, self.evaluated] = entrant.evaluate(Z, block.clustering, labels, sample)
+            self.evaluated += 1
+            if leader is not None:
+                self.levels.append((block.t + 1, leader.levels_))
+            clock = self._charge(1, clock)
+            yield block
+
+    def _charge(self, account: int, since: float) -> float:
+        now = process_time()
+        self.seconds[account] += now - since
+        return now
+
+    @property
+    def outcome(self) -> Outcome:
+        """What has been found so far: of a trial of ``study.until(evaluated)``."""
+        return Outcome(self.number, self.measures[:, : self.evaluated], self.seconds)
+
+
+def run_trial(study: Study, number: int) -> Outcome:
+    """Run one trial to its end."""
     with threadpool_limits(1):  # sums in one order, whatever else runs; and small matrices are faster so
-        return _run_trial(study, trial)
-
-
-def _run_trial(study: Study, trial: int) -> Outcome:
-    data, rng = study.world(trial)
-    sample, points = rng.choice(study.points, size=study.sample, replace=False), np.asfortranarray(data.points)
-    entrants = [_Entrant(make(name, seed=trial), len(study.shares)) for name in study.methods]
-    measures = np.empty((len(entrants), len(study.times), 2))
-    seconds, clock = np.zeros(2 + len(entrants)), process_time()
-    stream = blocks(
-        data,
-        rng,
-        study.every,
-        study.segments,
-        pairs_per_step=study.pairs_per_step,
-        label_noise=study.label_noise,
-    )
-    for evaluation, block in enumerate(stream):
-        clock = _charge(seconds, 0, clock)
-        for k, entrant in enumerate(entrants):
-            entrant.learn(block)
-            clock = _charge(seconds, 2 + k, clock)
-        labels = data.labels(block.clustering)
-        for k, entrant in enumerate(entrants):
-            Z = entrant.place(points, block.rotation, block.clustering)
-            if not np.isfinite(Z).all():
-                raise FloatingPointError(f"{study.methods[k]} is not finite at step {block.t} of trial {trial}")
-            measures[k, evaluation] = entrant.evaluate(Z, block.clustering, labels, sample)
-        clock = _charge(seconds, 1, clock)
-    return Outcome(trial, measures, seconds)
-
-
-def _charge(seconds: Array, account: int, since: float) -> float:
-    now = process_time()
-    seconds[account] += now - since
-    return now
+        trial = Trial(study, number)
+        for _ in trial:
+            pass
+    return trial.outcome

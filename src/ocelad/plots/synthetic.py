@@ -1,7 +1,8 @@
-"""The figures of the paper's synthetic experiment: the data, and how methods track it over many trials."""
+"""The figures of the paper's synthetic experiment: the data, and how methods track it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -10,50 +11,88 @@ import numpy as np
 from ..data import DriftingClusters
 from ..protocols import Array
 from ..studies import Results, Study
-from .style import COLOURS, MARKERS, pyplot
+from .style import COLOURS, MARKERS, pyplot, stack_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+DRIFTS = {0.0: "static", 0.02: "slow drift", 0.05: "moderate drift", 0.15: "fast drift"}
 
 
 def experiment(results: Results) -> Figure:
     """In the paper's layout: how fast the stream changes, the mean 5-NN error, and P(NMI > 0.8).
 
     Bands are two standard errors to either side, for P(NMI > 0.8) as Wilson has them; of more than twelve methods
-    they would hide one another.
+    they would hide one another. Of one trial NMI itself is shown.
     """
-    study = results.study
-    figure, panels = pyplot().subplots(
+    figure, (top, *panels) = pyplot().subplots(
         3, 1, figsize=(9, 8.5), sharex=True, height_ratios=(1, 3, 3), layout="constrained"
     )
-    _rate_of_change(panels[0], study)
+    _rate_of_change(top, results.study)
+    _measures(panels, results, bands=len(results.study.methods) <= 12)
+    panels[1].set(xlabel="time step")
+    panels[1].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4, frameon=False, fontsize=9)
+    figure.suptitle("Tracking of a changing metric" + _trials(results))
+    return figure
+
+
+def tracking(results: Results, levels: Sequence[tuple[int, Any]]) -> Figure:
+    """Error and NMI over time for every method, the changes marked, and the weight of each time-scale below.
+
+    ``levels`` are those that a `Trial` keeps.
+    """
+    figure, panels = pyplot().subplots(
+        3, 1, figsize=(9, 8), sharex=True, height_ratios=(3, 3, 2.2), layout="constrained"
+    )
+    study, (top, _, bottom) = results.study, panels
+    _measures(panels, results)
+    top.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.22), frameon=False, fontsize=9)
+    if levels:
+        longest = max((rows for _, rows in levels), key=len)["length"]  # levels are only ever added
+        weights = np.zeros((len(levels), len(longest)))
+        for line, (_, rows) in zip(weights, levels, strict=True):
+            line[: len(rows)] = rows["weight"]
+        stack_weights(bottom, [t for t, _ in levels], weights, longest)
+        if len(results.trials) > 1:
+            bottom.set_ylabel("weight of time-scale\n(first trial)")
+    bottom.set(xlabel="comparisons seen", xlim=(0, study.starts[-1] + study.segments[-1].steps))
+    for start, segment in zip(study.starts, study.segments, strict=True):
+        top.annotate(
+            f"{segment.clustering}, {DRIFTS.get(segment.drift, f'drift {segment.drift:g}')}",
+            (start + segment.steps / 2, 0.97),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="top",
+            fontsize=9,
+        )
+    figure.suptitle("Tracking a similarity function that drifts and jumps" + _trials(results))
+    return figure
+
+
+def _trials(results: Results) -> str:
+    return f" (mean of {len(results.trials)} trials)" if len(results.trials) > 1 else " (one trial)"
+
+
+def _measures(panels: Sequence[Any], results: Results, bands: bool = False) -> None:
+    """A line per method: the error into the first panel, NMI into the second; and changes in all of them."""
+    study, one = results.study, len(results.trials) == 1
     times = np.array(study.times) + 1
     styles = [(colour, dash) for dash in ("-", "--", ":") for colour in COLOURS]
     for k, (name, (colour, dash)) in enumerate(zip(study.methods, cycle(styles), strict=False)):
-        look = {
-            "color": colour,
-            "ls": dash,
-            "label": name,
-            "lw": 2.2 if k == 0 else 1.2,
-            "zorder": 3 if k == 0 else 2,
-        }
+        look = {"color": colour, "ls": dash, "label": name, "lw": 1.3 if k else 2.2, "zorder": 2 if k else 3}
         for panel, values, band in (
-            (panels[1], results.error[:, k], _around_mean),
-            (panels[2], results.good[:, k], _around_share),
+            (panels[0], results.error[:, k], _around_mean),
+            (panels[1], results.nmi[:, k] if one else results.good[:, k], _around_share),
         ):
             panel.plot(times, values.mean(axis=0), **look)
-            if len(values) > 1 and len(study.methods) <= 12:
+            if bands and not one:
                 panel.fill_between(times, *band(values), color=colour, alpha=0.2, lw=0)
-    panels[1].set(ylabel="5-NN error", ylim=(0, None))
-    panels[2].set(ylabel="P(NMI > 0.8)", ylim=(-0.02, 1.02), xlabel="time step")
-    for panel in panels[1:]:
-        for number, start in enumerate(study.starts[1:], 1):
-            jump = number in study.jumps
-            panel.axvline(start, color="black", lw=1.2 if jump else 0.6, ls="-" if jump else ":", zorder=0.5)
-    panels[2].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4, frameon=False, fontsize=9)
-    many = len(results.trials)
-    figure.suptitle(f"Tracking of a changing metric ({f'mean of {many} trials' if many > 1 else 'one trial'})")
-    return figure
+    panels[0].set(ylabel="5-NN error", ylim=(0, None))
+    panels[1].set(ylabel="NMI of k-means" if one else "P(NMI > 0.8)", ylim=(-0.02, 1.02))
+    for number, start in enumerate(study.starts[1:], 1):
+        jump = number in study.jumps
+        for panel in panels:
+            panel.axvline(start, color="black", lw=1.3 if jump else 0.7, ls="-" if jump else ":", zorder=0.5)
 
 
 def _around_mean(values: Array) -> tuple[Array, Array]:

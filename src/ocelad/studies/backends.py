@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
 
-from .options import Study
-from .outcome import Outcome, run_trial
 from .store import Store
+from .synthetic import Study
+from .trial import Outcome, run_trial
 
 T = TypeVar("T")
-Engine = Callable[[Callable[..., T], Iterable[tuple[Any, ...]]], Iterator[T]]
+Backend = Callable[[Callable[..., T], Iterable[tuple[Any, ...]]], Iterator[T]]
 
 
-def loky(jobs: int) -> Engine[Any]:
+def loky(jobs: int) -> Backend[Any]:
     """So many processes, one BLAS thread each; with one job, this process."""
 
     def run(function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
@@ -50,12 +50,12 @@ def _end_with(parent: int) -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def dask(jobs: int, address: str | None = None) -> Engine[Any]:
+def dask(jobs: int, address: str | None = None) -> Backend[Any]:
     """The Dask cluster whose scheduler is at an address, or one of so many processes on this machine."""
     try:
         from distributed import Client, KilledWorker, as_completed
     except ImportError as error:
-        raise ImportError('the dask engine needs distributed: pip install "ocelad[dask]"') from error
+        raise ImportError('the dask backend needs distributed: pip install "ocelad[dask]"') from error
 
     def run(function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
         here = {"n_workers": jobs, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
@@ -75,12 +75,12 @@ def dask(jobs: int, address: str | None = None) -> Engine[Any]:
     return run
 
 
-ENGINES: Mapping[str, Callable[..., Engine[Any]]] = {"loky": loky, "dask": dask}
+BACKENDS: Mapping[str, Callable[..., Backend[Any]]] = {"loky": loky, "dask": dask}
 
 
-def run_study(study: Study, trials: Iterable[int], store: Store, engine: Engine[Outcome]) -> Iterator[Outcome]:
+def run_study(study: Study, trials: Iterable[int], store: Store, backend: Backend[Outcome]) -> Iterator[Outcome]:
     """Run those trials that are not stored yet; each is stored before it is handed out, in whatever order."""
     done = store.finished()
-    for outcome in engine(run_trial, [(study, trial) for trial in trials if trial not in done]):
+    for outcome in backend(run_trial, [(study, trial) for trial in trials if trial not in done]):
         store.add(outcome)
         yield outcome
