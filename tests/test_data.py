@@ -5,7 +5,7 @@ import pytest
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from ocelad.data import SCENARIO, DriftingClusters, Segment, cayley, haar, rotation_walk
+from ocelad.data import SCENARIO, DriftingClusters, Segment, cayley
 from ocelad.evaluate import cluster_nmi, knn_error
 
 
@@ -56,8 +56,9 @@ def test_changes_keep_away_from_powers_of_two():
 
 
 def test_rotations_are_orthogonal():
-    rng = np.random.default_rng(0)
-    *_, D = rotation_walk([0.15] * 2000, haar(7, rng), rng)
+    data = DriftingClusters.draw(np.random.default_rng(0), points=10, dimension=7)
+    *_, last = data.stream(np.random.default_rng(0), (Segment(2000, "A", 0.15),))
+    D = last.rotation
     np.testing.assert_allclose(D @ D.T, np.eye(7), atol=1e-12)
     S = np.array([[0.0, 0.3], [-0.3, 0.0]])
     np.testing.assert_allclose(cayley(S) @ cayley(S).T, np.eye(2), atol=1e-15)

@@ -8,7 +8,7 @@ from sklearn.metrics import normalized_mutual_info_score
 import scikit
 from called import called
 from ocelad import MetricTracker
-from ocelad.data import DriftingClusters, Segment, blocks
+from ocelad.data import DriftingClusters, Segment, Step, blocks, cayley, haar, skew
 from ocelad.evaluate import cluster_nmi, kmeans, knn_error, nmi
 
 SEGMENTS = (Segment(130, "A", 0.0), Segment(100, "B", 0.05), Segment(100, "A", 0.15))
@@ -28,10 +28,33 @@ def fixture_embeddings():
     return placed
 
 
+def literal_stream(data, rng):
+    """A step after the other: a pair, and then the rotation moves."""
+    D, steps = haar(25, rng), []
+    for number, segment in enumerate(SEGMENTS):
+        for _ in range(segment.steps):
+            labels, (i, j) = data.labels(segment.clustering), data.random_pair(rng)
+            y = 1 if labels[i] == labels[j] else -1
+            steps.append(Step(len(steps), number, data.points[[i, j]] @ D.T, y, D, labels))
+            if segment.drift > 0:
+                D = cayley(skew(rng.normal(size=(1, 25, 25)), [segment.drift])[0]) @ D
+    return steps
+
+
+def test_the_stream_is_the_literal_one_to_the_last_bit():
+    data = DriftingClusters.draw(np.random.default_rng(0), points=60)
+    literal = literal_stream(data, np.random.default_rng(1))
+    for step, expected in zip(data.stream(np.random.default_rng(1), SEGMENTS), literal, strict=True):
+        assert (step.t, step.segment, step.y) == (expected.t, expected.segment, expected.y)
+        np.testing.assert_array_equal(step.pair, expected.pair)
+        np.testing.assert_array_equal(step.rotation, expected.rotation)
+        assert step.labels is expected.labels
+
+
 @pytest.mark.parametrize("steps", [1, 7, 49])
 def test_blocks_are_the_stream_to_the_last_bit(steps):
     data = DriftingClusters.draw(np.random.default_rng(0), points=60)
-    stream = list(data.stream(np.random.default_rng(1), SEGMENTS))
+    stream = literal_stream(data, np.random.default_rng(1))
     taken = list(blocks(data, np.random.default_rng(1), steps, SEGMENTS))
     assert len(taken) == 330 // steps
     whole = len(taken) * steps
@@ -41,6 +64,8 @@ def test_blocks_are_the_stream_to_the_last_bit(steps):
         step = stream[block.t]
         assert (block.t, block.segment) == (step.t, step.segment)
         np.testing.assert_array_equal(block.rotation, step.rotation)
+        earlier = [s.rotation for s in stream[block.t - steps + 1 : block.t + 1]]
+        np.testing.assert_array_equal(block.rotations, earlier)
         assert data.labels(block.clustering) is step.labels
 
 

@@ -1,10 +1,9 @@
 """Streams to track: drifting clusters, random rotations, texts."""
 
 from .adjacent import adjacent
-from .blocks import Block, blocks
-from .clusters import SCENARIO, DriftingClusters, Segment, Step
+from .clusters import SCENARIO, Block, DriftingClusters, Segment, Step, blocks
 from .labelled_texts import LabelledTexts
-from .rotation import cayley, haar, random_skew, rotation_walk
+from .rotation import cayley, haar, skew
 from .tfidf import TextStream
 from .topics import DriftingTopics
 
@@ -21,6 +20,5 @@ __all__ = [
     "blocks",
     "cayley",
     "haar",
-    "random_skew",
-    "rotation_walk",
+    "skew",
 ]

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..protocols import Array
-from .rotation import haar, rotation_walk
-
-Labels = NDArray[np.int64]
+from ..protocols import Array, Integers
+from .rotation import cayley, haar, skew
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class Step:
     pair: Array
     y: int
     rotation: Array
-    labels: Labels
+    labels: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +60,8 @@ class DriftingClusters:
     """
 
     points: Array
-    A: Labels
-    B: Labels
+    A: Integers
+    B: Integers
 
     @classmethod
     def draw(
@@ -94,7 +91,7 @@ class DriftingClusters:
         variance = 2 * (between + k) + (dimension - 2 * k) * noise**2
         return cls(X / math.sqrt(2 * variance), A, B)
 
-    def labels(self, clustering: Literal["A", "B"]) -> Labels:
+    def labels(self, clustering: Literal["A", "B"]) -> Integers:
         return self.A if clustering == "A" else self.B
 
     def random_pair(self, rng: np.random.Generator) -> tuple[int, int]:
@@ -105,11 +102,71 @@ class DriftingClusters:
 
     def stream(self, rng: np.random.Generator, segments: tuple[Segment, ...] = SCENARIO) -> Iterator[Step]:
         """One uniformly random pair per time step, as the clustering in force compares it."""
-        plan = [(number, segment) for number, segment in enumerate(segments) for _ in range(segment.steps)]
-        start = haar(self.points.shape[1], rng)
-        walk = rotation_walk((segment.drift for _, segment in plan), start, rng)
-        for t, ((number, segment), D) in enumerate(zip(plan, walk, strict=True)):
-            labels = self.labels(segment.clustering)
-            i, j = self.random_pair(rng)
-            y = 1 if labels[i] == labels[j] else -1
-            yield Step(t, number, self.points[[i, j]] @ D.T, y, D, labels)
+        for block in blocks(self, rng, 1, segments):
+            labels = self.labels(block.clustering)
+            yield Step(block.t, block.segment, block.pairs[0], int(block.y[0]), block.rotation, labels)
+
+
+@dataclass(frozen=True)
+class Block:
+    """The comparisons of some steps, the rotation at each of them, and the world at the last, which is step t.
+
+    ``labels`` are the clusters of each pair's points.
+    """
+
+    t: int
+    segment: int
+    clustering: Literal["A", "B"]
+    pairs: Array
+    y: Integers
+    labels: Integers
+    rotations: Array
+
+    @property
+    def rotation(self) -> Array:
+        return self.rotations[-1]
+
+
+def blocks(
+    data: DriftingClusters,
+    rng: np.random.Generator,
+    steps: int,
+    segments: tuple[Segment, ...] = SCENARIO,
+    pairs_per_step: int = 1,
+    label_noise: float = 0.0,
+) -> Iterator[Block]:
+    """The stream, so many steps at a time; what is left over at the end is not drawn.
+
+    All rotations of a block are solved for in one call, and all its points turned in another: by themselves they
+    would take most of the time. A label is turned with probability ``label_noise``.
+
+    >>> data = DriftingClusters.draw(np.random.default_rng(0), points=100)
+    >>> [block.pairs.shape for block in blocks(data, np.random.default_rng(1), 40, (Segment(100, "A", 0.1),))]
+    [(40, 2, 25), (40, 2, 25)]
+    """
+    plan = [(number, segment) for number, segment in enumerate(segments) for _ in range(segment.steps)]
+    D = haar(data.points.shape[1], rng)
+    gauss = np.empty((steps, *D.shape))
+    for first in range(0, len(plan) - steps + 1, steps):
+        part, rotations = plan[first : first + steps], np.empty(gauss.shape)
+        chosen, turned = [], []
+        drifts: list[float] = []
+        for _, segment in part:
+            for _ in range(pairs_per_step):
+                chosen.append(data.random_pair(rng))
+                turned.append(label_noise > 0 and rng.random() < label_noise)
+            if segment.drift > 0:
+                rng.standard_normal(out=gauss[len(drifts)])
+                drifts.append(segment.drift)
+        turns = iter(cayley(skew(gauss[: len(drifts)], drifts)) if drifts else ())
+        for step, (_, segment) in enumerate(part):
+            rotations[step] = D
+            D = next(turns) @ D if segment.drift > 0 else D
+        pairs = np.array(chosen)
+        sides = data.points[pairs].reshape(steps, pairs_per_step, 2, -1) @ rotations[:, None].swapaxes(2, 3)
+        by_A = np.repeat([segment.clustering == "A" for _, segment in part], pairs_per_step)
+        classes = np.where(by_A[:, None], data.A[pairs], data.B[pairs])
+        y = np.where((classes[:, 0] == classes[:, 1]) != np.array(turned), 1, -1)
+        number, segment = part[-1]
+        places = sides.reshape(-1, 2, len(D))
+        yield Block(first + steps - 1, number, segment.clustering, places, y, classes, rotations)

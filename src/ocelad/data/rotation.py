@@ -6,7 +6,7 @@ D_{t+1} = Cayley(S_t) D_t,     Cayley(S) = (I - S/2)^-1 (I + S/2),     S_t Gauss
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,11 +17,6 @@ def haar(n: int, rng: np.random.Generator) -> Array:
     """A uniformly random orthogonal matrix."""
     Q, R = np.linalg.qr(rng.normal(size=(n, n)))
     return Q * np.sign(np.diag(R))
-
-
-def random_skew(n: int, norm: float, rng: np.random.Generator) -> Array:
-    """A Gaussian skew matrix of given Frobenius norm."""
-    return skew(rng.normal(size=(1, n, n)), [norm])[0]
 
 
 def skew(G: Array, norms: Sequence[float]) -> Array:
@@ -36,11 +31,3 @@ def cayley(S: Array) -> Array:
     """The rotation of a skew matrix, or of each of a stack of them."""
     identity, half = np.eye(S.shape[-1]), S / 2
     return np.asarray(np.linalg.solve(identity - half, identity + half), dtype=np.float64)
-
-
-def rotation_walk(rates: Iterable[float], D: Array, rng: np.random.Generator) -> Iterator[Array]:
-    """D_0, D_1, ...: before each rate in turn, the rotation in force; then a step of that Frobenius norm."""
-    for rate in rates:
-        yield D
-        if rate > 0:
-            D = cayley(random_skew(len(D), rate, rng)) @ D

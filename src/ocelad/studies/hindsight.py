@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data import DriftingClusters, Segment
+from ..data import DriftingClusters, Segment, blocks
 from ..evaluate import Metrics, Problem, best_constant, dyadic_intervals
 from ..protocols import Array, Integers
 from .synthetic import Study
@@ -47,14 +47,10 @@ class World:
     @classmethod
     def of(cls, data: DriftingClusters, rng: np.random.Generator, segments: tuple[Segment, ...]) -> World:
         """A stream of comparisons of these points."""
-        steps = list(data.stream(rng, segments))
-        return cls(
-            data,
-            np.array([step.pair[0] - step.pair[1] for step in steps]),
-            np.array([float(step.y) for step in steps]),
-            np.array([step.rotation for step in steps]),
-            tuple(segments[step.segment].clustering for step in steps),
-        )
+        clusterings = tuple(segment.clustering for segment in segments for _ in range(segment.steps))
+        (all_steps,) = blocks(data, rng, len(clusterings), segments)
+        u = all_steps.pairs[:, 0] - all_steps.pairs[:, 1]
+        return cls(data, u, all_steps.y.astype(np.float64), all_steps.rotations, clusterings)
 
 
 @dataclass(frozen=True, eq=False)
