@@ -16,7 +16,7 @@ from ocelad.data import DriftingClusters, Segment
 from ocelad.evaluate import Metrics, Regret, corollary_1, theorem_2
 from ocelad.studies import Study
 from ocelad.studies.hindsight import Truths, World, best_constants
-from ocelad.studies.regret import Line, covered, exponents, play, run, trial
+from ocelad.studies.regret import WorstInterval, covered, exponents, play, run, trial
 
 SHORT = (Segment(100, "A", 0.0), Segment(60, "B", 0.05))
 
@@ -141,7 +141,9 @@ def test_theorem_2_speaks_of_the_papers_setting_alone(change):
 
 def test_exponents_are_means_over_trials_of_the_shorter_lengths():
     lines = [
-        Line(k, "a", "truth, l", length, 1, float(length) ** power if length <= 64 else 1.0, np.nan, np.nan)
+        WorstInterval(
+            k, "a", "truth, l", length, 1, float(length) ** power if length <= 64 else 1.0, np.nan, np.nan
+        )
         for k, power in enumerate((0.4, 0.6))
         for length in (4, 8, 16, 32, 64, 128, 256)
     ]
@@ -207,7 +209,9 @@ def test_ctrl_c_keeps_the_complete_trials(monkeypatch, tmp_path, capsys, complet
     def interrupted(seed, *_):
         if seed == complete:
             raise KeyboardInterrupt
-        return [Line(seed, "a", "truth, l", length, 1, float(length), np.nan, np.nan) for length in (4, 8, 64)]
+        return [
+            WorstInterval(seed, "a", "truth, l", length, 1, float(length), np.nan, np.nan) for length in (4, 8, 64)
+        ]
 
     monkeypatch.setattr("ocelad.studies.regret.trial", interrupted)
     code = type_in(monkeypatch, "--trials", "3", "--out", str(tmp_path))

@@ -6,9 +6,10 @@ reads finds the old content or the new one, also after a crash or a power cut.
 
 from __future__ import annotations
 
+import csv
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -48,6 +49,14 @@ def atomic_write(path: str | os.PathLike[str], *, text: bool = False) -> Iterato
             os.fsync(handle)  # so that the new name survives a power cut
         finally:
             os.close(handle)
+
+
+def write_csv(path: str | os.PathLike[str], header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """A table, whole or not at all: numbers as short as they can be read back from to the bit."""
+    with atomic_write(path, text=True) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 def remove_unfinished(folder: Path) -> None:

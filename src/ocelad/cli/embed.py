@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from contextlib import closing
 
 import click
@@ -47,17 +48,8 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
         points = Columns.of(rows.header, features)
         others = Columns.of(rows.header, [name for name in rows.header if name not in set(features)])
         with opened(out, table, tracker) as file:
-            file.write(
-                ",".join([*map(_quoted, others.names), *(f"dim_{k + 1}" for k in range(dimensions))]) + "\n"
-            )
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*others.names, *(f"dim_{k + 1}" for k in range(dimensions))])
             for piece in parsed(rows, lambda row: (points.numbers(row), [row.cells[k] for k in others.places])):
                 Z = metric.transform(np.array([numbers for numbers, _ in piece]))[:, :dimensions].tolist()
-                file.writelines(
-                    ",".join([*map(_quoted, rest), *map(repr, z)]) + "\n"
-                    for z, (_, rest) in zip(Z, piece, strict=True)
-                )
-
-
-def _quoted(cell: object) -> str:
-    text = "" if cell is None else str(cell)
-    return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\n') else text
+                writer.writerows([*rest, *z] for z, (_, rest) in zip(Z, piece, strict=True))

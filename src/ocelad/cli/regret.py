@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, fields
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from .. import data, plots
+from ..files import write_csv
 from ..studies import regret as study
 from . import study_common as o
 
@@ -35,12 +36,13 @@ def regret(seed: int, trials: int, shortest: int, out: Path) -> None:
     if shortest > sum(segment.steps for segment in data.SCENARIO):
         raise click.BadParameter("longer than the stream", param_hint="--shortest")
     o.figure_folder(out)
-    lines: list[study.Line] = []
+    lines: list[study.WorstInterval] = []
     try:
         for k in range(trials):
             with threadpool_limits(1):  # many small matrices: one BLAS thread is faster than several
-                lines += study.trial(seed + k, None, data.SCENARIO, shortest, _Shown(f"trial {k + 1}/{trials}"))
-            _write(lines, out / "table.csv")
+                lines += study.trial(seed + k, None, data.SCENARIO, shortest, _bars(f"trial {k + 1}/{trials}"))
+            header = [field.name for field in fields(study.WorstInterval)]
+            write_csv(out / "table.csv", header, map(astuple, lines))
     except KeyboardInterrupt:
         click.echo("\nStopped early.", err=True)
     if not lines:
@@ -50,24 +52,12 @@ def regret(seed: int, trials: int, shortest: int, out: Path) -> None:
     click.echo(f"figure: {out / 'regret.png'}\ntable:  {out / 'table.csv'}")
 
 
-class _Shown:
+def _bars(trial: str) -> Callable[[Iterable[int], str], Iterable[int]]:
     """A progress bar per piece of work."""
-
-    def __init__(self, trial: str) -> None:
-        self.trial = trial
-
-    def __call__(self, items: Iterable[int], name: str) -> Iterable[int]:
-        return tqdm(items, desc=f"{self.trial}, {name}", mininterval=0.5, leave=False)
+    return lambda items, name: tqdm(items, desc=f"{trial}, {name}", mininterval=0.5, leave=False)
 
 
-def _write(lines: list[study.Line], path: Path) -> None:
-    with path.open("w") as file:
-        file.write(",".join(field.name for field in fields(study.Line)) + "\n")
-        for line in lines:
-            file.write(",".join(f'"{x}"' if isinstance(x, str) else repr(x) for x in astuple(line)) + "\n")
-
-
-def _report(lines: list[study.Line]) -> str:
+def _report(lines: list[study.WorstInterval]) -> str:
     """Exponents per method, and whether regret stays below the bounds where a theorem speaks."""
     text = [f"{'growth exponent':<20}{'against':<18}{'exponent':>9}{'+-':>7}{'lengths':>12}"]
     for e in study.exponents(lines):
@@ -85,7 +75,7 @@ def _report(lines: list[study.Line]) -> str:
     return "\n".join(text)
 
 
-def _draw(lines: list[study.Line], path: Path) -> None:
+def _draw(lines: list[study.WorstInterval], path: Path) -> None:
     """The first trial of them, against the true metric in the loss."""
     shown = [line for line in lines if line.trial == lines[0].trial and line.comparator == "truth, l"]
     methods = dict.fromkeys(line.method for line in shown)
@@ -98,6 +88,4 @@ def _draw(lines: list[study.Line], path: Path) -> None:
     bounds = {f"Theorem 2, {reading}": curve(covered[0], reading) for reading in ("paper", "corrected") if covered}
     curves = {method: curve(method, "regret") for method in methods}
     axes = plots.regret_by_length(curves, bounds, exponents={e.method: e.exponent for e in study.exponents(shown)})
-    figure = axes.get_figure()
-    assert figure is not None
-    figure.savefig(path, dpi=110)  # type: ignore[union-attr]
+    axes.figure.savefig(path, dpi=110)  # type: ignore[union-attr]

@@ -30,12 +30,17 @@ def segments(_context: Any, _option: Any, words: str) -> tuple[Segment, ...]:
         raise click.BadParameter(f"expected {form}, got {words!r}") from None
 
 
-def numbers(_context: Any, _option: Any, words: str) -> tuple[float, ...]:
+def numbers(kind: type[int] | type[float]) -> Callable[[Any, Any, str], tuple[float, ...]]:
     """Numbers separated by commas."""
-    try:
-        return tuple(float(word) for word in words.split(","))
-    except ValueError:
-        raise click.BadParameter(f"expected numbers separated by commas, got {words!r}") from None
+
+    def parse(_context: Any, _option: Any, words: str) -> tuple[float, ...]:
+        try:
+            return tuple(map(kind, words.split(",")))
+        except ValueError:
+            which = "whole numbers" if kind is int else "numbers"
+            raise click.BadParameter(f"expected {which} separated by commas, got {words!r}") from None
+
+    return parse
 
 
 def methods(_context: Any, _option: Any, words: str) -> tuple[str, ...]:
@@ -73,7 +78,7 @@ def _scenario(name: str, words: str, **more: Any) -> Callable[[Any], Any]:
 SCENARIO = (
     _scenario("points", "Points of the data set."),
     _scenario("dimension", "Dimensions of the space."),
-    _scenario("shares", "Share of each cluster, one per cluster.", callback=numbers),
+    _scenario("shares", "Share of each cluster, one per cluster.", callback=numbers(float)),
     _scenario("separation", "Distance of two blobs, in standard deviations of one."),
     _scenario("noise", "Standard deviation of the noise dimensions."),
     _scenario("label-noise", "Probability that a label is turned."),

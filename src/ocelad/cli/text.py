@@ -35,13 +35,6 @@ def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np
     return events
 
 
-def _ranks(_context: Any, _option: Any, words: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(word) for word in words.split(","))
-    except ValueError:
-        raise click.BadParameter(f"expected whole numbers separated by commas, got {words!r}") from None
-
-
 def _option(name: str, words: str, **more: Any) -> Any:
     """An option of the study, with its default."""
     return click.option(f"--{name}", default=getattr(TextStudy, name), show_default=True, help=words, **more)
@@ -66,7 +59,7 @@ def _option(name: str, words: str, **more: Any) -> Any:
         "--back",
         default=",".join(map(str, TextStudy.back)),
         show_default=True,
-        callback=_ranks,
+        callback=o.numbers(int),
         help="Which of the latest texts of its own label, and of others, to compare a text with.",
     ),
     _option("window", "Share of the stream, at its end, to embed."),

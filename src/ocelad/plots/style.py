@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,15 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7F7F7F", "#E69F00", "#5
 """Okabe and Ito's, told apart with any colour vision."""
 
 MARKERS = "osD^vPX"
+
+PALETTE = [*(colour for colour in COLOURS if colour != "#7F7F7F"), "black"]
+"""For lines beside something grey."""
+
+
+def line_styles(colours: Sequence[str] = COLOURS) -> Iterator[tuple[str, str]]:
+    """A colour and a dash for each of any number of lines."""
+    return cycle([(colour, dash) for dash in ("-", "--", ":") for colour in colours])
+
 
 EVENTS = 8
 """So many events are named where they are, at most."""

@@ -11,7 +11,7 @@ import numpy as np
 from ..data import DriftingClusters
 from ..protocols import Array
 from ..studies import Results, Study
-from .style import COLOURS, MARKERS, pyplot, stack_weights
+from .style import COLOURS, MARKERS, line_styles, pyplot, stack_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,8 +77,7 @@ def _measures(panels: Sequence[Any], results: Results, bands: bool = False) -> N
     """A line per method: the error into the first panel, NMI into the second; and changes in all of them."""
     study, one = results.study, len(results.trials) == 1
     times = np.array(study.times) + 1
-    styles = [(colour, dash) for dash in ("-", "--", ":") for colour in COLOURS]
-    for k, (name, (colour, dash)) in enumerate(zip(study.methods, cycle(styles), strict=False)):
+    for k, (name, (colour, dash)) in enumerate(zip(study.methods, line_styles(), strict=False)):
         look = {"color": colour, "ls": dash, "label": name, "lw": 1.3 if k else 2.2, "zorder": 2 if k else 3}
         for panel, values, band in (
             (panels[0], results.error[:, k], _around_mean),

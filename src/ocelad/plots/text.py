@@ -10,7 +10,7 @@ import numpy as np
 
 from ..studies import TextResults
 from .labels import mark_dates, place_labels
-from .style import COLOURS, MARKERS, legend_beside, plain, pyplot
+from .style import COLOURS, MARKERS, PALETTE, legend_beside, line_styles, plain, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,10 +76,10 @@ def words(results: TextResults, moments: Mapping[str, int] | None = None, top: i
     )
     for axes in panels.flat[len(moments) :]:
         axes.set_visible(False)
+    places = {look: results.maps[look].T for look in moments.values()}
+    most = {look: np.argsort(-np.square(xy).sum(axis=1), kind="stable")[:top] for look, xy in places.items()}
     for axes, (name, look) in zip(panels.flat, moments.items(), strict=False):
-        xy = results.maps[look].T
-        chosen = np.argsort(-np.square(xy).sum(axis=1), kind="stable")[:top]
-        shown = np.vstack([xy[chosen], np.zeros(2)])
+        shown = np.vstack([places[look][most[look]], np.zeros(2)])
         _frame(axes, shown.min(axis=0), shown.max(axis=0), margin=0.12)
         axes.set(xticks=[], yticks=[])
         axes.axhline(0, color="0.9", lw=0.8, zorder=0)
@@ -88,10 +88,8 @@ def words(results: TextResults, moments: Mapping[str, int] | None = None, top: i
         axes.set(title=f"{name}, {day}", xlabel="first dimension", ylabel="second dimension")
     _label_legend(figure, results.texts.classes)
     for axes, look in zip(panels.flat, moments.values(), strict=False):
-        xy = results.maps[look].T
-        chosen = np.argsort(-np.square(xy).sum(axis=1), kind="stable")[:top]
-        colours = [_dark(COLOURS[k % len(COLOURS)]) for k in results.leaning[look][chosen]]
-        place_labels(axes, xy[chosen], [results.stems[k] for k in chosen], colours, size=8)
+        colours = [_dark(COLOURS[k % len(COLOURS)]) for k in results.leaning[look][most[look]]]
+        place_labels(axes, places[look][most[look]], [results.stems[k] for k in most[look]], colours, size=8)
     return figure
 
 
@@ -104,17 +102,9 @@ def stem_relevance(
             raise ValueError(f"stems must be among the {len(results.stems)} kept, which {stem!r} is not")
     chosen = [results.stems.index(stem) for stem in stems] or results.fastest(top).tolist()
     figure, axes = pyplot().subplots(figsize=(8, 3.8), layout="constrained")
-    palette = [colour for colour in COLOURS if colour != "#7F7F7F"] + ["black"]
-    styles = [(colour, dash) for dash in ("-", "--", ":") for colour in palette]
-    for stem, (colour, dash) in zip(chosen, cycle(styles), strict=False):
-        axes.plot(
-            results.times(),
-            100 * results.relevance[:, stem],
-            color=colour,
-            ls=dash,
-            lw=1.8,
-            label=results.stems[stem],
-        )
+    for stem, (colour, dash) in zip(chosen, line_styles(PALETTE), strict=False):
+        share = 100 * results.relevance[:, stem]
+        axes.plot(results.times(), share, color=colour, ls=dash, lw=1.8, label=results.stems[stem])
     start = results.times([len(results.looks) // 20])[0]  # a metric of a few comparisons is all noise
     shown = results.relevance[len(results.looks) // 20 :, chosen]
     axes.set(xlim=(start, results.times()[-1]), ylim=(0, 108 * shown.max() or 1.0))

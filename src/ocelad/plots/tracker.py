@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..tracker import MetricTracker
 from ..watch.history import History
-from .style import COLOURS, MARKERS, axes_or_new, legend_beside, mark_events, stack_weights
+from .style import COLOURS, MARKERS, PALETTE, axes_or_new, legend_beside, mark_events, stack_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,8 +66,7 @@ def relevance(
     if len(shown) < len(labels):
         count = len(labels) - len(shown)
         axes.fill_between(t, rest, color="0.88", lw=0, label="the other one" if count == 1 else f"other {count}")
-    palette = [colour for colour in COLOURS if colour != "#7F7F7F"] + ["black"]  # grey is taken
-    for colour, feature in zip(palette, shown, strict=False):
+    for colour, feature in zip(PALETTE, shown, strict=False):
         axes.plot(t, shares[:, feature], color=colour, lw=1.8, label=labels[feature])
     axes.set(ylabel="share of the metric", ylim=(0, None))
     legend_beside(axes, None)

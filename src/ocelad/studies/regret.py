@@ -22,6 +22,7 @@ from ..protocols import Array, Integers
 from ..tracker import MetricTracker
 from ..weights import OceladWeights
 from .hindsight import Comparator, Constants, Progress, Truths, World, best_constants
+from .tables import mean
 
 METHODS: Mapping[str, Callable[[], MetricTracker]] = {
     "ocelad": lambda: MetricTracker(scale=None),  # the stream comes in its unit of length
@@ -35,7 +36,7 @@ SHORTEST = 32
 
 
 @dataclass(frozen=True)
-class Line:
+class WorstInterval:
     """The worst of the intervals of one length: its regret, and the least of their bounds (nan: no theorem)."""
 
     trial: int
@@ -67,7 +68,7 @@ def run(
     segments: tuple[Segment, ...] = SCENARIO,
     shortest: int = SHORTEST,
     progress: Progress = lambda items, _: items,
-) -> list[Line]:
+) -> list[WorstInterval]:
     """The table, trial after trial. ``progress(items, name)`` may show how far the work on some items is."""
     if trials < 1:
         raise ValueError(f"trials must be at least 1, got {trials!r}")
@@ -80,29 +81,27 @@ def trial(
     segments: tuple[Segment, ...] = SCENARIO,
     shortest: int = SHORTEST,
     progress: Progress = lambda items, _: items,
-) -> list[Line]:
+) -> list[WorstInterval]:
     """The lines of one trial, whose stream is that of the synthetic study with the same seed."""
     world = World.draw(seed, segments)
     if not 1 <= shortest <= len(world):
         raise ValueError(f"shortest must be from 1 to {len(world)}, the length of the stream, got {shortest!r}")
     truths = Truths(world, seed)
     constants: dict[float, list[Constants]] = {}
-    lines: list[Line] = []
+    lines: list[WorstInterval] = []
     for name, make in (METHODS if methods is None else methods).items():
         ours = play(make(), world, progress(range(len(world)), name))
         strength = ours.tracker.regularizer.strength
         if strength not in constants:
             constants[strength] = list(best_constants(world, strength, shortest, progress))
         readings = {
-            "truth, l": _against_truth(
-                world, ours, truths(strength, regularized=False), shortest, regularized=False
-            ),
-            "truth, f": _against_truth(
-                world, ours, truths(strength, regularized=True), shortest, regularized=True
-            ),
+            **{
+                f"truth, {name}": _against_truth(world, ours, truths(strength, f), shortest, f)
+                for name, f in (("l", False), ("f", True))
+            },
             "best constant, f": _against_constants(world, ours, constants[strength]),
         }
-        lines += (Line(seed, name, label, *rest) for label, part in readings.items() for rest in part)
+        lines += (WorstInterval(seed, name, label, *rest) for label, part in readings.items() for rest in part)
     return lines
 
 
@@ -213,10 +212,10 @@ class Exponent:
     omitted: int
 
 
-def exponents(lines: Iterable[Line]) -> list[Exponent]:
+def exponents(lines: Iterable[WorstInterval]) -> list[Exponent]:
     """One per method and comparator, of lengths up to a quarter of the longest, of which a stream has several.
 
-    >>> lines = [Line(0, "ocelad", "truth, l", 4**k, 1, 3.0 * 2**k, 0.0, 0.0) for k in range(5)]
+    >>> lines = [WorstInterval(0, "ocelad", "truth, l", 4**k, 1, 3.0 * 2**k, 0.0, 0.0) for k in range(5)]
     >>> exponents(lines)[0].exponent
     0.5
     """
@@ -228,10 +227,8 @@ def exponents(lines: Iterable[Line]) -> list[Exponent]:
             growth_exponent([x.length for x in own if x.trial == k], [x.regret for x in own if x.trial == k])
             for k in dict.fromkeys(x.trial for x in own)
         ]
-        values = np.array([fit.exponent for fit in fits])
-        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+        found = mean(np.array([fit.exponent for fit in fits] or [np.nan]))
         sizes = [x.length for x in own] or [0]
         omitted = sum(fit.omitted for fit in fits)
-        mean = float(values.mean()) if len(values) else float("nan")
-        table.append(Exponent(method, comparator, len(fits), mean, error, min(sizes), max(sizes), omitted))
+        table.append(Exponent(method, comparator, len(fits), *found, min(sizes), max(sizes), omitted))
     return table

@@ -6,7 +6,6 @@ in a row, counted to the first of them; never, if that does not come about befor
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..files import atomic_write
+from ..files import write_csv
 from ..protocols import Array
 from .synthetic import Study
 from .trial import Outcome
@@ -127,7 +126,7 @@ def recovery(results: Results, method: int, jump: int, threshold: float = RECOVE
 
 
 def write_table(path: Path, study: Study, outcomes: Iterable[Outcome]) -> None:
-    """Every evaluation, trial by trial: numbers as short as they can be read back from to the bit."""
+    """Every evaluation, trial by trial."""
     where = list(zip(study.times, study.evaluated_segments, strict=True))
 
     def rows() -> Iterator[Sequence[Any]]:
@@ -136,21 +135,14 @@ def write_table(path: Path, study: Study, outcomes: Iterable[Outcome]) -> None:
                 for (t, segment), (error, nmi) in zip(where, measures, strict=True):
                     yield name, outcome.trial, t, segment, error, nmi
 
-    _write(path, COLUMNS, rows())
+    write_csv(path, COLUMNS, rows())
 
 
 def write_summary(path: Path, lines: Iterable[Summary]) -> None:
     """The lines of `summarise`; a field is empty where there is nothing to say."""
     names = [field.name for field in fields(Summary)]
-    _write(path, names, ([_cell(getattr(line, name)) for name in names] for line in lines))
+    write_csv(path, names, ([_cell(getattr(line, name)) for name in names] for line in lines))
 
 
 def _cell(value: Any) -> Any:
     return "" if isinstance(value, float) and np.isnan(value) else value
-
-
-def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with atomic_write(path, text=True) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
