@@ -51,6 +51,12 @@ def atomic_write(path: str | os.PathLike[str], *, text: bool = False) -> Iterato
             os.close(handle)
 
 
+def write_text(path: str | os.PathLike[str], words: str) -> None:
+    """Words, whole or not at all."""
+    with atomic_write(path, text=True) as file:
+        file.write(words)
+
+
 def write_csv(path: str | os.PathLike[str], header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     """A table, whole or not at all: numbers as short as they can be read back from to the bit."""
     with atomic_write(path, text=True) as file:

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TextIO, get_args
+from typing import Any, TextIO, get_args
 
 import click
+import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from .. import FileError, MetricTracker, SupervisedMetricTracker, load
 from ..data.tables import Comparisons, Rows, comparisons, read_items, read_rows
@@ -41,6 +43,12 @@ def plain_errors() -> Iterator[None]:
 
 def auc_in_words(auc: float, digits: int = 4) -> str:
     return "unknown (all y are the same)" if math.isnan(auc) else f"{auc:.{digits}f}"
+
+
+def judged(y: Any, scores: Any, predicted: Any, digits: int = 4) -> str:
+    """How right predictions were: exactly, over all of them."""
+    auc = float(roc_auc_score(y, scores)) if len(np.unique(y)) == 2 else math.nan
+    return f"accuracy {np.mean(y == predicted):.{digits}f}, AUC {auc_in_words(auc, digits)}"
 
 
 def saved_metric(path: str) -> MetricTracker:

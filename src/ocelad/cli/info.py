@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from .. import MetricTracker, SupervisedMetricTracker, load
 from ..track import read_timeline
 from ..track.commit import read_progress
 from ..watch.history import time_scale
-from .common import auc_in_words, plain_errors
+from .common import auc_in_words, judged, plain_errors
 
 
 @click.command()
@@ -103,5 +102,4 @@ def _timeline(path: Path) -> list[str]:
 
 def _predictions(path: Path) -> list[str]:
     y, d, threshold, predicted = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(3, 4, 5, 6), ndmin=2).T
-    auc = roc_auc_score(y, -d / threshold) if len(np.unique(y)) == 2 else np.nan
-    return [f"{len(y)} predictions: accuracy {np.mean(y == predicted):.6f}, AUC {auc_in_words(auc, 6)}"]
+    return [f"{len(y)} predictions: {judged(y, -d / threshold, predicted, 6)}"]

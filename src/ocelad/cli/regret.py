@@ -20,13 +20,7 @@ from . import study_common as o
 @click.command()
 @o.with_options(
     *o.figure_options("regret"),
-    click.option(
-        "--shortest",
-        default=study.SHORTEST,
-        show_default=True,
-        type=click.IntRange(min=1),
-        help="Length of the shortest intervals.",
-    ),
+    o.option("shortest", study.SHORTEST, "Length of the shortest intervals.", type=click.IntRange(min=1)),
 )
 def regret(seed: int, trials: int, shortest: int, out: Path) -> None:
     """Regret on the paper's drifting clusters: its growth exponents, a table and a figure.

@@ -6,11 +6,10 @@ from contextlib import closing
 
 import click
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from ..data.tables import parsed, read_rows
 from ..data.tables.reading import Format
-from .common import FORMAT, ITEMS, OUT, auc_in_words, columns_like, form_for, opened, plain_errors, saved_metric
+from .common import FORMAT, ITEMS, OUT, columns_like, form_for, judged, opened, plain_errors, saved_metric
 
 
 @click.command()
@@ -32,7 +31,7 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
         own = saved_metric(tracker)
         form, _ = form_for(rows, items, y=False)
         columns_like(own, form.features)
-        judged, known = [], form.y is not None
+        seen, known = [], form.y is not None
         with opened(out, table, items, tracker) as file:
             file.write("line,distance,threshold,predicted\n")
             for piece in parsed(rows, form.parse):
@@ -44,8 +43,7 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
                     for line, d, sign in zip(block.lines, distances.tolist(), similar, strict=True)
                 )
                 if known:
-                    judged.append(np.stack([block.y, -distances, similar]))
-        if judged:
-            y, scores, predicted = np.concatenate(judged, axis=1)
-            auc = auc_in_words(roc_auc_score(y, scores) if len(np.unique(y)) == 2 else np.nan)
-            click.echo(f"{len(y)} pairs: accuracy {np.mean(y == predicted):.4f}, AUC {auc}", err=True)
+                    seen.append(np.stack([block.y, -distances, similar]))
+        if seen:
+            y, scores, predicted = np.concatenate(seen, axis=1)
+            click.echo(f"{len(y)} pairs: {judged(y, scores, predicted)}", err=True)

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from .. import plots, studies
 from ..data import SCENARIO
-from ..files import atomic_write
+from ..files import write_text
 from ..studies import Results, Store, Study
 from ..studies.methods import DEFAULT, METHODS, slug
 from ..studies.tuning import FIRST_TRIAL, TUNED
@@ -33,23 +33,19 @@ study.add_command(text)
 @o.with_options(
     o.trial_count("How many trials; more can be added later."),
     o.first_trial(0),
-    click.option(
-        "--methods",
-        default=",".join(map(slug, DEFAULT)),
-        show_default=True,
-        callback=o.methods,
-        help=f"Who takes part, of {', '.join(map(slug, METHODS))}; NAME@STEP sets a rate; 'all' is all but refits "
+    o.methods_option(
+        DEFAULT,
+        f"Who takes part, of {', '.join(map(slug, METHODS))}; NAME@STEP sets a rate; 'all' is all but refits "
         "and readings of the paper.",
     ),
     click.option(
         "--rates", default=None, type=click.Path(path_type=Path), help="Rates as 'ocelad study tune' wrote them."
     ),
-    click.option(
-        "--segments",
-        default=",".join(f"{s.steps}:{s.clustering}:{s.drift:g}" for s in SCENARIO),
-        show_default=True,
+    o.option(
+        "segments",
+        tuple(f"{s.steps}:{s.clustering}:{s.drift:g}" for s in SCENARIO),
+        "STEPS:CLUSTERING:DRIFT of each segment.",
         callback=o.segments,
-        help="STEPS:CLUSTERING:DRIFT of each segment.",
     ),
     *o.SCENARIO,
     *o.RUNNING,
@@ -84,13 +80,7 @@ def synthetic(
 @o.with_options(
     o.trial_count("Trials per candidate."),
     o.first_trial(FIRST_TRIAL),
-    click.option(
-        "--methods",
-        default=",".join(map(slug, TUNED)),
-        show_default=True,
-        callback=o.methods,
-        help=f"Whose rates to choose, of {', '.join(map(slug, studies.TUNINGS))}.",
-    ),
+    o.methods_option(TUNED, f"Whose rates to choose, of {', '.join(map(slug, studies.TUNINGS))}."),
     *o.SCENARIO,
     *o.RUNNING,
 )
@@ -135,8 +125,7 @@ def report(folder: Path) -> None:
     chosen = studies.read_rates(rates) if rates.exists() else {}
     at = set(results.study.methods)  # rates that were chosen, but not used, are none of this study's
     chosen = {name: rate for name, rate in chosen.items() if at & {*studies.with_rates([name], chosen)}}
-    with atomic_write(folder / "report.html", text=True) as file:
-        file.write(plots.synthetic_page(results, made_with, chosen or None))
+    write_text(folder / "report.html", plots.synthetic_page(results, made_with, chosen or None))
     click.echo(f"report: {folder / 'report.html'}")
 
 

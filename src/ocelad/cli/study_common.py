@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,24 @@ import click
 from .. import plots
 from ..data import Segment
 from ..studies import BACKENDS, Results, StoreError, Study, summarise
-from ..studies.methods import named
+from ..studies.methods import named, slug
 
 LAST, MOST = 2**32 - 1, 1_000_000
 """The greatest number of a first trial, and how many there may be: all of them must fit into a file and a list."""
+
+
+Option = Callable[[Any], Any]
+
+
+def option(name: str, default: Any, words: str, **more: Any) -> Option:
+    """An option whose default is shown; of a tuple, as words between commas."""
+    if isinstance(default, tuple):
+        default = ",".join(map(str, default))
+    return click.option(f"--{name}", default=default, show_default=True, help=words, **more)
+
+
+def folder(words: str, **more: Any) -> Option:
+    return click.option("--out", type=click.Path(file_okay=False, path_type=Path), help=words, **more)
 
 
 def segments(_context: Any, _option: Any, words: str) -> tuple[Segment, ...]:
@@ -51,28 +65,23 @@ def methods(_context: Any, _option: Any, words: str) -> tuple[str, ...]:
         raise click.BadParameter(str(error)) from None
 
 
-def first_trial(default: int) -> Callable[[Any], Any]:
-    return click.option(
-        "--seed",
-        default=default,
-        show_default=True,
-        type=click.IntRange(0, LAST),
-        help="Number of the first trial.",
-    )
+def methods_option(default: Iterable[str], words: str) -> Option:
+    return option("methods", tuple(map(slug, default)), words, callback=methods)
 
 
-def trial_count(words: str, default: int = 24) -> Callable[[Any], Any]:
-    return click.option("--trials", default=default, show_default=True, type=click.IntRange(1, MOST), help=words)
+def first_trial(default: int) -> Option:
+    return option("seed", default, "Number of the first trial.", type=click.IntRange(0, LAST))
+
+
+def trial_count(words: str, default: int = 24) -> Option:
+    return option("trials", default, words, type=click.IntRange(1, MOST))
 
 
 _DEFAULT = Study()
 
 
-def _scenario(name: str, words: str, **more: Any) -> Callable[[Any], Any]:
-    default = getattr(_DEFAULT, name.replace("-", "_"))
-    if isinstance(default, tuple):
-        default = ",".join(map(str, default))
-    return click.option(f"--{name}", default=default, show_default=True, help=words, **more)
+def _scenario(name: str, words: str, **more: Any) -> Option:
+    return option(name, getattr(_DEFAULT, name.replace("-", "_")), words, **more)
 
 
 SCENARIO = (
@@ -107,28 +116,14 @@ RUNNING = (
         default=None,
         help="Address of a Dask scheduler, for --backend dask; else --jobs processes are started here.",
     ),
-    click.option(
-        "--out",
-        required=True,
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Folder of the study; the same command with the same folder goes on where it stopped.",
-    ),
+    folder("Folder of the study; the same command with the same folder goes on where it stopped.", required=True),
 )
 
 
-def figure_options(folder: str) -> tuple[Callable[[Any], Any], ...]:
+def figure_options(name: str) -> tuple[Option, ...]:
     """Options of a command that runs a few trials here and now, and draws."""
-    return (
-        first_trial(0),
-        trial_count("How many trials.", default=1),
-        click.option(
-            "--out",
-            default=folder,
-            show_default=True,
-            type=click.Path(file_okay=False, path_type=Path),
-            help="Folder for the figure and the table.",
-        ),
-    )
+    out = folder("Folder for the figure and the table.", default=name, show_default=True)
+    return first_trial(0), trial_count("How many trials.", default=1), out
 
 
 def figure_folder(out: Path) -> None:
@@ -137,7 +132,7 @@ def figure_folder(out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
 
 
-def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def with_options(*options: Option) -> Callable[[Any], Any]:
     """All these options, and errors of input in one line each."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -148,8 +143,8 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
             except (ValueError, ImportError, OSError, StoreError) as error:
                 raise click.ClickException(str(error)) from None
 
-        for option in reversed(options):
-            wrapped = option(wrapped)
+        for each in reversed(options):
+            wrapped = each(wrapped)
         return wrapped
 
     return decorate

@@ -7,7 +7,7 @@ import os
 import warnings
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, get_args
+from typing import Any
 
 import click
 import numpy as np
@@ -16,9 +16,10 @@ from tqdm import tqdm
 
 from .. import plots
 from ..data import DriftingTopics, LabelledTexts, TextStream
-from ..data.tables.reading import Format
+from ..files import write_text
 from ..studies import TextResults, TextStudy, run_text
 from . import study_common as o
+from .common import FORMAT
 
 
 def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np.datetime64]:
@@ -37,30 +38,23 @@ def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np
 
 def _option(name: str, words: str, **more: Any) -> Any:
     """An option of the study, with its default."""
-    return click.option(f"--{name}", default=getattr(TextStudy, name), show_default=True, help=words, **more)
+    return o.option(name, getattr(TextStudy, name), words, **more)
 
 
 @click.command()
 @click.argument("table", required=False, metavar="[FILE]")
 @o.with_options(
-    click.option(
-        "--out",
-        required=True,
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Folder for all that is found.",
-    ),
+    o.folder("Folder for all that is found.", required=True),
     click.option("--time", help="Column of times.  [default: t, time, timestamp, date or created_at]"),
-    click.option("--label", default="label", show_default=True, help="Column of labels."),
-    click.option("--text", default="text", show_default=True, help="Column of texts."),
-    click.option("--format", type=click.Choice(get_args(Format)), help="Of FILE, if its name does not tell."),
+    o.option("label", "label", "Column of labels."),
+    o.option("text", "text", "Column of texts."),
+    FORMAT,
     _option("features", "How many stems to keep."),
     click.option("--first", type=click.IntRange(min=1), help="By so many first texts.  [default: by all]"),
-    click.option(
-        "--back",
-        default=",".join(map(str, TextStudy.back)),
-        show_default=True,
+    _option(
+        "back",
+        "Which of the latest texts of its own label, and of others, to compare a text with.",
         callback=o.numbers(int),
-        help="Which of the latest texts of its own label, and of others, to compare a text with.",
     ),
     _option("window", "Share of the stream, at its end, to embed."),
     _option("strength", "Of the regularizer, times the number of stems."),
@@ -80,9 +74,7 @@ def _option(name: str, words: str, **more: Any) -> Any:
         metavar="WORD",
         help="Show its relevance over time. May be repeated.  [default: those that change fastest]",
     ),
-    click.option(
-        "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the made-up stream."
-    ),
+    o.option("seed", 0, "Of the made-up stream.", type=click.IntRange(min=0)),
     click.option(
         "--threads",
         default=os.cpu_count() or 1,
@@ -140,7 +132,7 @@ def _stem(results: TextResults, word: str) -> str:
 
 
 def _write(results: TextResults, events: dict[str, np.datetime64], stems: tuple[str, ...], out: Path) -> None:
-    (out / "summary.json").write_text(json.dumps(results.summary(), indent=1) + "\n", encoding="utf-8")
+    write_text(out / "summary.json", json.dumps(results.summary(), indent=1) + "\n")
     event = min(events.values()) if events else None
     figures = {
         "texts-per-day": plots.texts_per_day(results, events),
@@ -153,7 +145,7 @@ def _write(results: TextResults, events: dict[str, np.datetime64], stems: tuple[
         figure.savefig(out / f"{name}.png", dpi=120)
         plots.pyplot().close(figure)
     pictures = {name: (out / f"{name}.png").read_bytes() for name in figures}
-    (out / "report.html").write_text(plots.text_page(results, pictures), encoding="utf-8")
+    write_text(out / "report.html", plots.text_page(results, pictures))
     click.echo(_lines(results))
     click.echo(f"in {out}: report.html, summary.json, {', '.join(f'{name}.png' for name in figures)}")
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..protocols import Array
-from .domains import Metrics
+from .domains import Metrics, positive
 
 Reading = Literal["paper", "corrected"]
 K = 2 / (math.sqrt(2) - 1)
@@ -54,7 +54,7 @@ def descent_bound(diameter: float, steepness: float, step: float) -> LearnerBoun
     >>> descent_bound(diameter=1.0, steepness=1.0, step=1.0)
     LearnerBound(static=1.0, moving=1.0)
     """
-    _positive(step=step)
+    positive(step, "step")
     return LearnerBound(diameter**2 / (2 * step) + step * steepness**2 / 2, diameter / step)
 
 
@@ -83,7 +83,8 @@ def corollary_1(
     >>> corollary_1(domain, longest=1.0, step=1.0, reading="paper").static
     20.5
     """
-    _positive(step=step, threshold_step=threshold_step)
+    positive(step, "step")
+    positive(threshold_step, "threshold_step")
     n, c, strength = domain.n, domain.largest, domain.strength
     if _read(reading) == "paper":
         G = longest**2 + strength
@@ -149,12 +150,6 @@ def theorem_2(
         log = np.log(1 + np.asarray(last, dtype=np.float64))
         return 2 * K * learner.C * (1 + np.asarray(gamma, dtype=np.float64)) * root + 40 * log * root
     return theorem_1(learner, gamma, length, last, spread) + np.asarray(penalty, dtype=np.float64)
-
-
-def _positive(**numbers: float) -> None:
-    for name, number in numbers.items():
-        if not 0 < number < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {number!r}")
 
 
 def _read(reading: Reading) -> Reading:

@@ -44,7 +44,7 @@ class Ball:
     radius: float
 
     def __post_init__(self) -> None:
-        _positive(self.radius, "radius")
+        positive(self.radius, "radius")
 
     @property
     def diameter(self) -> float:
@@ -75,8 +75,8 @@ class Metrics:
     strength: float = 0.0
 
     def __post_init__(self) -> None:
-        _positive(self.n, "n")
-        _positive(self.largest, "largest")
+        positive(self.n, "n")
+        positive(self.largest, "largest")
         if not (1 <= self.threshold < math.inf):
             raise ValueError(f"threshold must be finite and at least 1, got {self.threshold!r}")
         if not (0 <= self.strength < math.inf):
@@ -116,6 +116,6 @@ class Metrics:
         return np.concatenate([M.reshape(*M.shape[:-2], -1), mu[..., None]], axis=-1)
 
 
-def _positive(value: float, name: str) -> None:
+def positive(value: float, name: str) -> None:
     if not (0 < value < math.inf):
         raise ValueError(f"{name} must be positive and finite, got {value!r}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -61,18 +62,11 @@ class Run:
     spread: float
 
 
-def run(
-    trials: int = 1,
-    seed: int = 0,
-    methods: Mapping[str, Callable[[], MetricTracker]] | None = None,
-    segments: tuple[Segment, ...] = SCENARIO,
-    shortest: int = SHORTEST,
-    progress: Progress = lambda items, _: items,
-) -> list[WorstInterval]:
-    """The table, trial after trial. ``progress(items, name)`` may show how far the work on some items is."""
+def run(trials: int = 1, seed: int = 0, **options: Any) -> list[WorstInterval]:
+    """The table, trial after trial; options as for `trial`."""
     if trials < 1:
         raise ValueError(f"trials must be at least 1, got {trials!r}")
-    return [line for k in range(trials) for line in trial(seed + k, methods, segments, shortest, progress)]
+    return [line for k in range(trials) for line in trial(seed + k, **options)]
 
 
 def trial(
@@ -82,7 +76,10 @@ def trial(
     shortest: int = SHORTEST,
     progress: Progress = lambda items, _: items,
 ) -> list[WorstInterval]:
-    """The lines of one trial, whose stream is that of the synthetic study with the same seed."""
+    """The lines of one trial, whose stream is that of the synthetic study with the same seed.
+
+    ``progress(items, name)`` may show how far the work on some items is.
+    """
     world = World.draw(seed, segments)
     if not 1 <= shortest <= len(world):
         raise ValueError(f"shortest must be from 1 to {len(world)}, the length of the stream, got {shortest!r}")
@@ -147,8 +144,7 @@ def _against_truth(world: World, ours: Run, truth: Comparator, shortest: int, re
     for size in geometric_lengths(shortest, T).tolist():
         first = np.arange(T - size + 1)
         gamma = moved[first + size - 1] - moved[first]
-        price = penalty[first + size] - penalty[first]
-        bounds = _bounds(world, ours, truth.largest, truth.threshold, gamma, size, first, price)
+        bounds = _bounds(world, ours, truth, gamma, size, first, penalty)
         yield size, len(first), float(regret.of_length(size).max()), *bounds
 
 
@@ -157,8 +153,7 @@ def _against_constants(world: World, ours: Run, constants: list[Constants]) -> W
     for best in constants:
         size, first = best.length, best.first
         regret = total[first + size] - total[first] - best.values
-        price = penalty[first + size] - penalty[first]
-        bounds = _bounds(world, ours, best.largest, best.threshold, np.zeros(len(first)), size, first, price)
+        bounds = _bounds(world, ours, best, np.zeros(len(first)), size, first, penalty)
         yield size, len(first), float(regret.max()), *bounds
 
 
@@ -169,28 +164,24 @@ def _totals(values: Array) -> Array:
 def _bounds(
     world: World,
     ours: Run,
-    largest: float,
-    threshold: float,
+    theirs: Comparator | Constants,
     gamma: Array,
     size: int,
     first: Integers,
-    penalty: Array,
+    penalties: Array,
 ) -> tuple[float, float]:
     """The least bound of these intervals, as the paper has it and corrected, on a set that holds all estimates."""
-    if not covered(ours.tracker):
-        return float("nan"), float("nan")
     o = ours.tracker
-    domain = Metrics(
-        world.u.shape[1],
-        max(ours.largest, largest),
-        max(ours.threshold, threshold),
-        o.regularizer.strength,
-    )
+    if not covered(o):
+        return float("nan"), float("nan")
+    largest, threshold = max(ours.largest, theirs.largest), max(ours.threshold, theirs.threshold)
+    domain = Metrics(world.u.shape[1], largest, threshold, o.regularizer.strength)
     longest = float(np.linalg.norm(world.u, axis=1).max())
     paper, own = (
         corollary_1(domain, longest, o.step, o.threshold_step, reading) for reading in ("paper", "corrected")
     )
     last = first + size  # times are counted from 1
+    penalty = penalties[last] - penalties[first]
     return (
         float(theorem_2(paper, gamma, size, last, reading="paper").min()),
         float(theorem_2(own, gamma, size, last, ours.spread, penalty).min()),

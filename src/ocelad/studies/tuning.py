@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..data import SCENARIO, Segment
-from ..files import atomic_write
+from ..files import write_text
 from .methods import DEFAULT, plain
 from .synthetic import Study
 from .tables import Results, mean
@@ -97,8 +97,7 @@ def write_rates(path: Path, choices: Iterable[Choice]) -> None:
         }
         for choice in choices
     }
-    with atomic_write(path, text=True) as file:
-        file.write(json.dumps(plain_choices, indent=1) + "\n")
+    write_text(path, json.dumps(plain_choices, indent=1) + "\n")
 
 
 def read_rates(path: Path) -> dict[str, float]:

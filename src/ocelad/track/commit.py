@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..files import atomic_write, remove_unfinished
+from ..files import remove_unfinished, write_text
 from ..state import load, save
 from ..tracker import MetricTracker
 
@@ -37,9 +37,7 @@ def commit(folder: Path, tracker: MetricTracker | None, progress: dict[str, Any]
         save(tracker, folder / NEXT)
         digest = _sha256(folder / NEXT)
     words = {"format": FORMAT, "version": VERSION, "tracker": digest, **progress}
-    with atomic_write(folder / PROGRESS, text=True) as file:
-        json.dump(words, file, sort_keys=True)
-        file.write("\n")
+    write_text(folder / PROGRESS, json.dumps(words, sort_keys=True) + "\n")
     if tracker is not None:
         os.replace(folder / NEXT, folder / TRACKER)
 
