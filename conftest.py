@@ -1,7 +1,10 @@
-"""Examples that need river are left out where it is not installed, and Ctrl-C is heard wherever tests are run."""
+"""Examples that need river are left out where it is not installed, Ctrl-C is heard wherever tests are run, and
+kernels are compiled once, however many workers run them."""
 
 import signal
 from importlib.util import find_spec
+
+import pytest
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background, and so would be by children
 
@@ -11,3 +14,14 @@ collect_ignore = [] if find_spec("river") else NEED_RIVER
 
 def pytest_report_header() -> str | None:
     return f"river is not installed: no examples from {', '.join(NEED_RIVER)}" if collect_ignore else None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile before workers start, which then find all on disk; each of them would take as long."""
+    if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
+        import numpy as np
+
+        import ocelad
+
+        for n in (2, 100):  # columns, and dictionaries
+            ocelad.MetricTracker().partial_fit(np.ones((1, 2, n)), [1])

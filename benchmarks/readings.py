@@ -18,6 +18,7 @@ from ocelad import (
     AdaNormalHedge,
     CoinBetting,
     FixedShare,
+    Intervals,
     Logistic,
     MetricTracker,
     NuclearNorm,
@@ -25,6 +26,7 @@ from ocelad import (
     Restarted,
     SaolWeights,
     SquaredHinge,
+    Step,
 )
 from ocelad.baselines import FixedRate
 from ocelad.studies import Outcome, Results, Study, run_trial, summarise
@@ -35,9 +37,9 @@ OURS = MetricTracker()
 
 READINGS: dict[str, MetricTracker] = {
     "paper (step 8, strength .01)": PAPER,
-    "  losses after the update": clone(PAPER).set_params(order="after"),
+    "  losses after the update": clone(PAPER).set_params(weights=OceladWeights(order="after")),
     "  regret against the mixture": clone(PAPER).set_params(weights=OceladWeights("mixture")),
-    "  level 0 continues": clone(PAPER).set_params(start="continue"),
+    "  level 0 continues": clone(PAPER).set_params(base=Intervals(1, "continue")),
     "  weights kept on re-opening": clone(PAPER).set_params(weights=OceladWeights(reset=False)),
     "  base 8": clone(PAPER).set_params(base=8),
     "  fixed share": clone(PAPER).set_params(weights=FixedShare()),
@@ -46,9 +48,9 @@ READINGS: dict[str, MetricTracker] = {
     "  SAOL (restarted, drawn)": clone(PAPER).set_params(weights=SaolWeights(), ensemble=Restarted),
     "recommended": OURS,
     "  base 1": clone(OURS).set_params(base=1),
-    "  threshold step = step": clone(OURS).set_params(threshold_step=1.0),
+    "  threshold step = step": clone(OURS).set_params(step=Step(8.0, threshold=1.0)),
     "  scale=None": clone(OURS).set_params(scale=None),
-    "  step cap": clone(OURS).set_params(step_cap=True),
+    "  step cap": clone(OURS).set_params(step=Step(8.0, capped=True)),
     "  cautious": MetricTracker.cautious(),
     "  step 2": clone(OURS).set_params(step=2.0),
     "  step 32": clone(OURS).set_params(step=32.0),

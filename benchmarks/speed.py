@@ -4,7 +4,7 @@ Every figure is the least CPU time of several runs, with one BLAS thread. The li
 matrix per level and step, whatever the data, so a few steps say what it costs; it starts from the tracker's own
 state, which also shows how well both agree.
 
-    python benchmarks/speed.py [clusters] [text] [embeddings] [growth] [calls] [first] [sparse] [fleet]
+    python benchmarks/speed.py [clusters] [text] [embeddings] [growth] [first] [sparse] [fleet]
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ import numpy as np
 from drifting import clusters, embeddings, text
 from scipy.sparse import csr_array
 
-from ocelad import MetricTracker, NuclearNorm, Rice
+from ocelad import Intervals, MetricTracker, NuclearNorm, Rice, Step
 from ocelad import fleet as many
 from ocelad.data import SCENARIO, DriftingClusters, Segment, blocks
-from ocelad.engine.kernels import block
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from literal import Literal
@@ -63,14 +62,14 @@ def literal_like(tracker: MetricTracker, strength: float) -> Literal:
     """The literal reference, in the state of a tracker."""
     literal = Literal(
         tracker.n_features_in_,
-        step=tracker.step,
+        step=Step.of(tracker.step).size,
         strength=strength,
-        base=tracker.base,
-        threshold_step=tracker.threshold_step,
+        base=Intervals.of(tracker.base).base,
+        threshold_step=Step.of(tracker.step).threshold,
         combiner="share",
         max_rank=tracker.max_rank,
     )
-    literal.t = tracker.base + tracker._ocelad.t
+    literal.t = Intervals.of(tracker.base).base + tracker._engine.t
     intervals, levels = literal.act(literal.t), tracker.levels_
     literal.M = {key: metric.M for key, metric in zip(intervals, tracker.level_metrics_, strict=True)}
     literal.mu = {key: metric.mu for key, metric in zip(intervals, tracker.level_metrics_, strict=True)}
@@ -102,7 +101,7 @@ def compare(name: str, stream: Any, strength: float, few: int, **options: Any) -
         float(np.abs(metric.M - literal.M[key]).max() / max(1e-3, np.abs(literal.M[key]).max()))
         for metric, key in zip(tracker.level_metrics_, literal.act(literal.t), strict=True)
     )
-    base = tracker.base
+    base = Intervals.of(tracker.base).base
     levels = float(np.mean(np.floor(np.log2((base + np.arange(most)) / base)) + 1))
     label = f"{name} strength={strength:g} base={base}"
     ratio = keep(f"{label}: literal / tracker", slow * levels / fast)
@@ -172,7 +171,7 @@ def erring(tracker: MetricTracker, pairs: Any, y: Any) -> float:
     total = 0
     for i in range(len(y)):
         tracker.partial_fit(pairs[i : i + 1], y[i : i + 1])
-        total += int((tracker._ocelad.losses > 0.0).sum())
+        total += int((tracker.levels_["loss"] > 0.0).sum())
     return total / len(y)
 
 
@@ -182,9 +181,13 @@ def in_one_call(tracker: MetricTracker, pairs: Any, y: Any) -> Callable[[], obje
 
 def one_by_one(tracker: MetricTracker, pairs: Any, y: Any) -> Callable[[], object]:
     """Without the checks that users need."""
-    stack: Any = tracker._ocelad.ensemble
     rows = [(pairs[i : i + 1, 0] - pairs[i : i + 1, 1], y[i : i + 1].astype(float)) for i in range(len(y))]
-    return lambda: [stack.run(tracker._ocelad, u, label) for u, label in rows]
+
+    def run() -> None:
+        for u, label in rows:
+            tracker._engine.run(u, label)
+
+    return run
 
 
 def by_partial_fit(tracker: MetricTracker, pairs: Any, y: Any) -> Callable[[], object]:
@@ -193,26 +196,6 @@ def by_partial_fit(tracker: MetricTracker, pairs: Any, y: Any) -> Callable[[], o
 
 
 WAYS = {"in one call": in_one_call, "one by one": one_by_one, "by partial_fit": by_partial_fit}
-
-
-def calls() -> None:
-    print("one comparison per call, n = 25")
-    pairs, y, _ = clusters(3000)
-    tracker = MetricTracker().partial_fit(pairs, y)
-    stack: Any = tracker._ocelad.ensemble
-    some = slice(1000)
-    real, nothing = block.run, np.zeros(0)
-    none = nothing.astype(int)
-    try:  # the same calls, with a kernel that has nothing to do
-        block.run = lambda *given: real(nothing, none, none, nothing, *given[4:]) or 1
-        engine = seconds(one_by_one(tracker, pairs[some], y[some]), runs=9)
-        door = seconds(by_partial_fit(tracker, pairs[some], y[some]), runs=9)
-    finally:
-        block.run = real
-    print(f"  Python around the kernel, in the engine {keep('engine us', engine * 1e3):5.1f} us")
-    print(f"  and from partial_fit on, all checks     {keep('door us', door * 1e3):5.1f} us")
-    memory = sum(array.nbytes for array in stack.arrays)
-    print(f"  memory of a tracker                     {keep('memory kB', memory / 1000):5.0f} kB", flush=True)
 
 
 FIRST = """
@@ -277,7 +260,7 @@ def fleet() -> None:
 
 
 def main() -> None:
-    chosen = sys.argv[1:] or ["clusters", "text", "embeddings", "growth", "calls", "first", "sparse", "fleet"]
+    chosen = sys.argv[1:] or ["clusters", "text", "embeddings", "growth", "first", "sparse", "fleet"]
     if "clusters" in chosen:
         stream = clusters(4000)
         for base in (8, 1):
@@ -295,7 +278,6 @@ def main() -> None:
     for name, work in (
         ("growth", growth_with_dimension),
         ("growth", growth_with_time),
-        ("calls", calls),
         ("first", first),
         ("sparse", sparse),
         ("fleet", fleet),

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
-from ocelad import MetricTracker, NuclearNorm
+from ocelad import MetricTracker, NuclearNorm, Step
 from ocelad.data.tables import Columns, matching, parsed, read_rows
 from ocelad.protocols import Array
 from ocelad.tracker.pair_sampling import partners
@@ -33,20 +33,20 @@ RATES = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
 NEVER = 2**40  # the length of an interval that does not end, so that a fixed rate runs compiled, too
 
 
-def fixed(rate: float, **options: object) -> MetricTracker:
+def fixed(rate: float, threshold: float = 0.1, capped: bool = False, strength: float = 0.02) -> MetricTracker:
     """COMID at one rate: RICE with a single, endless level."""
-    return MetricTracker(base=NEVER, step=rate * np.sqrt(NEVER), **options)  # type: ignore[arg-type]
+    step = Step(rate * NEVER**0.5, threshold, capped)
+    return MetricTracker(base=NEVER, step=step, regularizer=NuclearNorm(strength))
 
 
 def methods() -> dict[str, Callable[[], MetricTracker]]:
-    paper = {"regularizer": NuclearNorm(0.01), "threshold_step": 1.0}
     return {
         "ocelad": MetricTracker,
         "the paper's setting": lambda: MetricTracker.paper().set_params(scale="auto"),
         "cautious": MetricTracker.cautious,
         **{f"fixed rate {rate:g}": partial(fixed, rate) for rate in RATES},
-        **{f"fixed rate {rate:g}, capped": partial(fixed, rate, step_cap=True) for rate in RATES},
-        **{f"fixed rate {rate:g}, paper's": partial(fixed, rate, **paper) for rate in RATES},
+        **{f"fixed rate {rate:g}, capped": partial(fixed, rate, capped=True) for rate in RATES},
+        **{f"fixed rate {rate:g}, paper's": partial(fixed, rate, threshold=1.0, strength=0.01) for rate in RATES},
     }
 
 
@@ -87,7 +87,7 @@ def main() -> None:
         own = []
         for pairs, y in trials:
             seen = progressive(make(), pairs, y)
-            score = np.array(seen.squares) / np.array(seen.thresholds)
+            score = seen.squared_distance / seen.threshold
             own.append([roc_auc_score(y, -score), np.mean(seen.similar == (y > 0))])
         aucs[name] = np.array(own).T
     best = max((name for name in aucs if name.startswith("fixed")), key=lambda name: aucs[name][0].mean())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from ocelad import MetricTracker
+from ocelad import MetricTracker, Step
 from ocelad.evaluate import knn_error
 from ocelad.watch.prequential import progressive
 
@@ -38,15 +38,17 @@ def track() -> dict[str, Any]:
     """The tracker's course: whether predictions were right, the weights of its memories, and what it learned."""
     X, digits = load_digits(return_X_y=True)
     meanings = {"digit": digits, "parity": digits % 2}
-    rng, tracker = np.random.default_rng(0), MetricTracker(step_cap=True)
-    right, weights, embeddings = [], [], []
+    rng, tracker = np.random.default_rng(0), MetricTracker(step=Step(8.0, capped=True))
+    right: list[Any] = []
+    weights: list[Any] = []
+    embeddings: list[Any] = []
     lengths: Any = ()
     for notion in NOTIONS:
         pairs, y = comparisons(meanings[notion], rng)
         seen = progressive(tracker, X[pairs], y)
         right.append(seen.similar == (y > 0))
-        weights += seen.weights
-        lengths = seen.lengths[-1]
+        weights += [row[~np.isnan(row)] for row in seen.weights]
+        lengths = seen.lengths
         embeddings.append(tracker.transform(X)[:, :3])
     return {
         "digits": digits,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ocelad import ChangeAlarm, Event, History, MetricTracker, RiverAlarm
 from ocelad.data import SCENARIO, DriftingClusters
-from ocelad.tracker.levels import LEVEL
+from ocelad.engine.trace import EXPERT
 
 
 def feed(alarm, wrong, levels=None):
@@ -23,7 +23,7 @@ def levels(rng, steps, excess, scale=1.0):
     """Four levels of which the longest loses ``excess`` more than the others, in the mean."""
     for _ in range(steps):
         loss = scale * (1.0 + rng.random(4) + excess * np.array([0.0, 0.0, 0.0, 1.0]))
-        yield np.array(list(zip([8.0, 16.0, 32.0, 64.0], [0.25] * 4, loss, strict=True)), dtype=LEVEL)
+        yield np.array(list(zip([8.0, 16.0, 32.0, 64.0], [0.25] * 4, loss, strict=True)), dtype=EXPERT)
 
 
 @pytest.mark.parametrize("usual", [0.02, 0.1, 0.2])

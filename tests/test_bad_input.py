@@ -11,12 +11,15 @@ from ocelad import (
     CoinBetting,
     Frobenius,
     Hinge,
+    Intervals,
     LogDet,
     Logistic,
     MetricTracker,
     NuclearNorm,
+    OceladWeights,
     SquaredFrobenius,
     SquaredHinge,
+    Step,
     Unregularized,
     VonNeumann,
 )
@@ -27,14 +30,13 @@ GOOD = comparisons(seed=0, steps=20, n=4)
 
 def state(tracker):
     """Everything that a tracker has learned, down to the bits."""
-    ocelad = tracker._ocelad
+    engine = tracker._engine
     return [
         ("scale", tracker._scale),
         ("n", tracker.n_features_in_),
-        ("t", ocelad.t),
-        ("weights", ocelad.state.tobytes()),
-        ("lengths", ocelad.lengths.tobytes()),
-        ("losses", ocelad.losses.tobytes()),
+        ("t", engine.t),
+        ("learned", {name: array.tobytes() for name, array in engine.snapshot().items()}),
+        ("experts", engine.experts().tobytes()),
         ("levels", [(metric.M.tobytes(), metric.mu) for metric in tracker.level_metrics_]),
     ]
 
@@ -117,11 +119,8 @@ OPTIONS = [
     ({"step": "fast"}, "step must be a finite number > 0"),
     ({"step": 1e-180}, r"step must be from 1e-100 to 1e\+100, got 1e-180"),
     ({"step": 1e160}, r"step must be from 1e-100 to 1e\+100, got 1e\+160"),
-    ({"threshold_step": -0.1}, "threshold_step must be a finite number >= 0"),
     ({"base": 0}, "base must be an integer >= 1"),
     ({"base": 2.0}, "base must be an integer >= 1"),
-    ({"start": "cold"}, "start must be 'fresh' or 'continue'"),
-    ({"order": "never"}, "order must be 'before' or 'after'"),
     ({"scale": 0.0}, "scale must be 'auto', None or a finite number > 0"),
     ({"scale": "large"}, "scale must be 'auto', None or a finite number > 0"),
     ({"origin": -1.0}, "origin must be a number >= 0 or a symmetric positive semi-definite matrix"),
@@ -140,8 +139,10 @@ OPTIONS = [
     ({"weights": Frobenius}, "weights must be a combiner"),
     ({"ensemble": 3}, "ensemble must be a function from spawn"),
     ({"ensemble": lambda spawn: [spawn(1, None)]}, "ensemble must be an ensemble"),
-    ({"step_cap": "no"}, "step_cap must be True or False"),
-    ({"step_cap": True, "divergence": LogDet(), "origin": 1.0}, "step_cap must be False with LogDet"),
+    (
+        {"step": Step(8.0, capped=True), "divergence": LogDet(), "origin": 1.0},
+        "step_cap must be False with LogDet",
+    ),
 ]
 
 
@@ -151,6 +152,20 @@ def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         tracker.partial_fit(*GOOD)
     assert not hasattr(tracker, "n_features_in_")
+
+
+PARTS = [
+    (lambda: Step(8.0, threshold=-0.1), "threshold must be a finite number >= 0"),
+    (lambda: Intervals(8, "cold"), "start must be 'fresh' or 'continue'"),
+    (lambda: Intervals(0), "base must be an integer >= 1"),
+    (lambda: OceladWeights(order="never"), "order must be 'before' or 'after'"),
+]
+
+
+@pytest.mark.parametrize(("part", "message"), PARTS)
+def test_bad_parts_refuse_by_themselves(part, message):
+    with pytest.raises(ValueError, match=message):
+        part()
 
 
 # What may look bad and is not
@@ -238,7 +253,7 @@ def test_a_stiff_loss_does_not_explode():
     pairs, y = comparisons(seed=1, steps=800, n=4)
     for step in (8.0, 64.0):
         for threshold_step in (0.1, 1.0):
-            tracker = MetricTracker(loss=SquaredHinge(), step=step, threshold_step=threshold_step)
+            tracker = MetricTracker(loss=SquaredHinge(), step=Step(step, threshold_step))
             assert np.abs(tracker.partial_fit(pairs, y).get_mahalanobis_matrix()).max() < 1e3
 
 

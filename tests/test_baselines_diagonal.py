@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -23,6 +24,7 @@ from ocelad import (
     Restarted,
     SaolWeights,
     SquaredHinge,
+    Step,
     VonNeumann,
 )
 from ocelad.baselines import (
@@ -76,7 +78,7 @@ CASES = {
     "von Neumann, squared": (mdml(0.1, VonNeumann()).set_params(loss=SquaredHinge()), one(itself)),
     "AdaGrad": (adagrad(64.0), one(AdaptiveSteps)),
     "AdaGrad, LogDet": (adagrad(1.0).set_params(divergence=LogDet(), origin=1.0), one(AdaptiveSteps)),
-    "AdaGrad, capped": (adagrad(64.0).set_params(step_cap=True), one(AdaptiveSteps)),
+    "AdaGrad, capped": (adagrad(64.0).set_params(step=Step(64.0, threshold=1.0, capped=True)), one(AdaptiveSteps)),
     "FTRL": (ftrl(16.0), one(Leader)),
     "FTRL, squared": (ftrl(16.0).set_params(loss=SquaredHinge()), one(Leader)),
     "dynamic": (dynamic_mirror_descent(1.0), candidates),
@@ -115,7 +117,7 @@ def assert_agree(fast, slow, rtol=1e-10):
     assert_close(fast.levels_["weight"], slow.levels_["weight"], rtol)
     assert_close(fast.levels_["loss"], slow.levels_["loss"], rtol * (1.0 + np.nanmax(slow.levels_["loss"])))
     metrics = zip(fast.level_metrics_, slow.level_metrics_, strict=True)
-    for ours, theirs in [*metrics, (fast._ocelad.estimate, slow._ocelad.estimate)]:
+    for ours, theirs in [*metrics, (fast._engine.ocelad.estimate, slow._engine.ocelad.estimate)]:
         assert_close(ours.M, theirs.M, rtol * np.abs(theirs.M).max())
         assert ours.mu == pytest.approx(theirs.mu, rel=rtol)
 
@@ -128,7 +130,7 @@ def power(name):
 
 
 def is_diagonal(tracker):
-    return all(isinstance(learner.estimate, Diagonal) for learner in tracker._ocelad.ensemble.learners)
+    return all(isinstance(learner.estimate, Diagonal) for learner in tracker._engine.ocelad.ensemble.learners)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in SLOW])
@@ -142,7 +144,7 @@ def test_on_the_stream_of_the_study(name):
         for tracker in (fast, slow):
             tracker.partial_fit(block.pairs, block.y)
         assert_agree(fast, slow)
-    assert fast._ocelad.t > 1500
+    assert fast._engine.t > 1500
     assert is_diagonal(fast) == (name != "online ITML")
     assert is_diagonal(slow) == ("FTRL" in name)
 
@@ -160,7 +162,8 @@ def test_on_zero_differences_and_repeated_pairs_of_any_size(name, n, scale):
     fast, slow = both(name)
     if scale > 1.0:  # the same task in another unit: longer steps would only throw the metric to and fro
         for tracker in (fast, slow):
-            tracker.set_params(origin=tracker.origin / scale**2, step=tracker.step * scale ** power(name))
+            step = replace(Step.of(tracker.step), size=Step.of(tracker.step).size * scale ** power(name))
+            tracker.set_params(origin=tracker.origin / scale**2, step=step)
     for part in np.split(np.arange(150), [1, 2, 9, 60, 61]):
         for tracker in (fast, slow):
             tracker.partial_fit(pairs[part], y[part])
@@ -202,7 +205,7 @@ def test_weights_triplets_and_the_other_order(name):
             tracker.partial_fit_triplets(pairs[60:70].reshape(-1, 2, 4)[:9].reshape(6, 3, 4))
         tracker.partial_fit(pairs[70:], y[70:])
     assert_agree(fast, slow)
-    fast, slow = (tracker.set_params(order="after") for tracker in both(name))
+    fast, slow = (tracker.set_params(weights=OceladWeights(order="after")) for tracker in both(name))
     for tracker in (fast, slow):
         tracker.partial_fit(pairs, y)
     assert_agree(fast, slow)
@@ -280,7 +283,7 @@ def test_a_rank_one_step_diagonalises(n):
 def test_loose_eigenvectors_are_mended():
     pairs, y = comparisons(seed=6, steps=1020, n=6)
     tracker = comid(0.1).set_params(loss=Logistic()).partial_fit(pairs[:990], y[:990])  # each of them turns
-    learner = tracker._ocelad.ensemble.learners[0]
+    learner = tracker._engine.ocelad.ensemble.learners[0]
     learner.estimate.V[:] *= 1 + 1e-7
     tracker.partial_fit(pairs[990:], y[990:])
     assert learner.estimate.turns == 1020

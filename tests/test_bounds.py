@@ -19,7 +19,7 @@ from ocelad import (
     Unregularized,
     on_intervals,
 )
-from ocelad.ensemble import _dyadic
+from ocelad.ensemble import dyadic_opening
 from ocelad.evaluate import (
     LearnerBound,
     Metrics,
@@ -100,7 +100,7 @@ class Scalars:
         self.theta, self.step = np.zeros(0), np.zeros(0)
 
     def open(self, t):
-        opening = _dyadic(t, 1)
+        opening = dyadic_opening(t, 1)
         v = len(opening.slots)
         shifted = np.concatenate([[0.0], self.theta[: v - 1]])
         if v > len(self.theta):

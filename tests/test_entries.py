@@ -1,4 +1,4 @@
-"""Kernels that are for kernels alone: a call from Python would end the process without a word."""
+"""Kernels that are for kernels alone: without what Python needs for it, a call would end the process."""
 
 import ast
 import importlib
@@ -9,10 +9,14 @@ import subprocess
 import sys
 import types
 
-import ocelad
-from ocelad.engine.kernels import factored, jit
+import numpy as np
+import pytest
 
-KERNEL = type(jit.entry(lambda: None))
+import ocelad
+from ocelad import compiled
+from ocelad.engine.kernels import factored, levels
+
+KERNEL = type(compiled.entry(lambda: None))
 
 
 def inner(thing):
@@ -44,8 +48,17 @@ def test_python_calls_entries_only():
     entries = [
         thing for m in modules for thing in vars(m).values() if isinstance(thing, KERNEL) and not inner(thing)
     ]
-    assert {"run", "open_levels", "one", "clusters", "errors"} <= {entry.py_func.__name__ for entry in entries}
+    assert {"run", "turned", "clusters", "errors"} <= {entry.py_func.__name__ for entry in entries}
     assert wrong_calls(factored, "def wrong(s): return drop(s)") == ["drop"]  # it would have been found
+
+
+@pytest.mark.parametrize("kernel", [factored.drop, factored.dot, factored.rank_one, levels.opening])
+def test_a_call_from_python_is_refused(kernel):
+    """Whatever it is given, and compiled already or not."""
+    name = kernel.py_func.__name__
+    for given in ((), (np.ones(3), np.ones(3), 3)):
+        with pytest.raises(TypeError, match=f"{name} is a kernel for other kernels: Python cannot call it"):
+            kernel(*given)
 
 
 def test_without_a_compiler_it_is_said_what_is_wrong():

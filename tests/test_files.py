@@ -22,6 +22,7 @@ from ocelad import (
     CoinBetting,
     FixedShare,
     Hinge,
+    Intervals,
     LogDet,
     Logistic,
     MetricTracker,
@@ -31,10 +32,11 @@ from ocelad import (
     SaolWeights,
     SquaredFrobenius,
     SquaredHinge,
+    Step,
     Unregularized,
     VonNeumann,
 )
-from ocelad.engine.learning import Pairs
+from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
 
 N, STEPS = 4, 72
@@ -60,18 +62,18 @@ SETTINGS = {
 } | {
     "defaults": MetricTracker(),
     "paper": MetricTracker.paper(step=2.0),
-    "continue": MetricTracker(start="continue", base=1),
-    "list-continue": MetricTracker(start="continue", base=1, regularizer=SquaredFrobenius(0.05), step=1.0),
+    "continue": MetricTracker(base=Intervals(1, "continue")),
+    "list-continue": MetricTracker(base=Intervals(1, "continue"), regularizer=SquaredFrobenius(0.05), step=1.0),
     "l1": MetricTracker(regularizer=L1(0.05), step=1.0),
     "none": MetricTracker(regularizer=Unregularized()),
-    "capped": MetricTracker(step_cap=True, step=64.0),
+    "capped": MetricTracker(step=Step(64.0, capped=True)),
     "von-neumann": MetricTracker(divergence=VonNeumann(), origin=1.0, step=1.0),
     "logdet": MetricTracker(divergence=LogDet(), origin=1, step=1.0),
     "identity": MetricTracker(origin=0.5, regularizer=NuclearNorm(0.001)),
     "matrix": MetricTracker(origin=MATRIX.tolist()),
     "list-matrix": MetricTracker(origin=np.asfortranarray(MATRIX + 0.1), regularizer=L1(0.05), step=1.0),
-    "after": MetricTracker(order="after"),
-    "list-after": MetricTracker(order="after", regularizer=SquaredFrobenius(0.05), weights=SaolWeights()),
+    "after": MetricTracker(weights=OceladWeights(order="after")),
+    "list-after": MetricTracker(regularizer=SquaredFrobenius(0.05), weights=OceladWeights(order="after")),
     "fixed-unit": MetricTracker(scale=0.7, base=3),
     "numpy-numbers": MetricTracker(step=np.float32(8.0), base=np.int64(2), scale=np.float64(0.7)),
 }
@@ -111,7 +113,7 @@ def test_learning_that_stopped_before_its_first_step_can_be_saved(path, monkeypa
     tracker = MetricTracker().partial_fit(PAIRS[:20], Y[:20]).set_threshold(0.5)
     before = file_of(tracker, path)
     with monkeypatch.context() as patch:
-        patch.setattr(Pairs, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(StackEngine, "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             tracker.partial_fit(PAIRS[20:], Y[20:])
     assert file_of(tracker, path) == before
@@ -170,7 +172,7 @@ def test_numpy_and_zip_tools_read_it(saved):
         assert [arrays[name].dtype for name in ("ranks", "rows", "mu")] == [np.int64, np.float64, np.float64]
         np.testing.assert_array_equal(arrays["losses"], ocelad.load(saved).levels_["loss"])
     assert header["format"] == "ocelad"
-    assert header["version"] == 1
+    assert header["version"] == 2
     assert header["t"] == 40
 
 
@@ -212,13 +214,13 @@ def test_what_a_file_cannot_hold_is_refused(path):
         {"weights": CoinBetting()},
         {"step": 1.0},
         {"base": 2},
-        {"start": "continue"},
+        {"base": Intervals(8, "continue")},
         {"origin": MATRIX},
         {"origin": 1.0},
-        {"threshold_step": 0.2},
+        {"step": Step(8.0, threshold=0.2)},
         {"scale": None},
-        {"step_cap": True},
-        {"order": "after"},
+        {"step": Step(8.0, capped=True)},
+        {"weights": OceladWeights(order="after")},
         {"max_rank": 2},
     ],
     ids=lambda change: next(iter(change)),
@@ -262,4 +264,4 @@ def test_a_link_stays_a_link(saved):
     link.symlink_to(saved)
     ocelad.save(MetricTracker().partial_fit(PAIRS, Y), str(link))
     assert link.is_symlink()
-    assert ocelad.load(saved)._ocelad.t == STEPS
+    assert ocelad.load(saved)._engine.t == STEPS

@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,10 +20,11 @@ from ocelad import (
     SquaredFrobenius,
     SupervisedMetricTracker,
 )
-from ocelad.engine import stack
+from ocelad.engine import stack_engine
 from streams import comparisons
 
 EACH = 1500
+OLDER = Path(__file__).parent / "data"
 PAIRS, Y = comparisons(seed=0, steps=60, n=3)
 WIDE, _ = comparisons(seed=1, steps=60, n=5)  # enough features for dictionaries, here
 
@@ -77,7 +79,7 @@ def fixture_files(tmp_path_factory):
     """Real files, each with its members."""
     folder, files = tmp_path_factory.mktemp("files"), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stack, "_DEFERRED", 4)
+        patch.setattr(stack_engine, "DICTIONARY", 4)
         for number, tracker in enumerate(trackers()):
             path = folder / str(number)
             ocelad.save(tracker, path)
@@ -235,6 +237,21 @@ def test_mutated_files(kind, files, tmp_path, monkeypatch):
             go_on(tracker)
     # a forged number can be as good as the true one; forged bytes cannot
     assert accepted > EACH // 20 if kind is numbers else accepted < EACH // 2
+
+
+@pytest.mark.parametrize("kind", [bits_of_members, numbers, words, members_moved], ids=lambda kind: kind.__name__)
+def test_mutated_files_of_0_1_0(kind, tmp_path):
+    """Each is refused, or is a tracker that can go on, and be saved."""
+    rng, read = np.random.default_rng(KINDS.index(kind)), 0
+    files = [(path.read_bytes(), members_of(path)) for path in sorted(OLDER.glob("*.ocelad"))]
+    assert len(files) == 10
+    for _ in range(EACH // 3):
+        tracker = outcome(kind(rng, files), tmp_path / "file", 2**24)
+        if tracker is not None:
+            read += 1
+            ocelad.save(tracker, tmp_path / "again")
+            go_on(tracker)
+    assert read > 0
 
 
 def go_on(tracker):

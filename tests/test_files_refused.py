@@ -29,7 +29,7 @@ from ocelad import (
     SaolWeights,
     SquaredFrobenius,
 )
-from ocelad.engine import stack
+from ocelad.engine import stack_engine
 from streams import comparisons
 
 N = 4
@@ -42,7 +42,7 @@ FORGERIES = {
     "text": (lambda _: b"hello", "not a file that ocelad.save wrote"),
     "cut": (lambda path: path.read_bytes()[:-1], "checksum does not match.* cut short"),
     "longer": (lambda path: path.read_bytes() + b"0", "checksum does not match"),
-    "later": (lambda path: with_header(path, version=2), "format version 2, written by a later ocelad"),
+    "later": (lambda path: with_header(path, version=3), "format version 3, written by a later ocelad"),
     "no-version": (lambda path: with_header(path, version="1"), "its format version is '1'"),
     "other-format": (lambda path: with_header(path, format="river"), "does not say that it is a file of ocelad"),
     "no-json": (lambda _: sealed({"header.json": b"{"}), "header is not JSON"),
@@ -82,9 +82,9 @@ FORGERIES = {
     ),
     "no-features": (lambda path: with_header(path, n_features=0), "must be integers"),
     "wide": (lambda path: with_header(path, n_features=10**6), "may take more than"),
-    "other-time": (lambda path: with_header(path, t=10**9), "must be float64 of shape"),
+    "other-time": (lambda path: with_header(path, t=10**9), "mu must be one number for each of 28 levels"),
     "any-time": (lambda path: with_header(path, t=10**30), "too large"),
-    "other-base": (lambda path: with_header(path, base=16), "must be float64 of shape"),
+    "other-base": (lambda path: with_header(path, base=16), "mu must be one number for each of 2 levels"),
     "no-base": (lambda path: with_header(path, base=0), "must be integers"),
     "true-base": (lambda path: with_header(path, base=True), "must be integers"),
     "no-part": (lambda path: with_header(path, loss={"part": "os.system"}), "names no known part"),
@@ -161,6 +161,22 @@ def test_matrices_that_are_no_metrics_are_refused(path, spoil):
     ocelad.save(MetricTracker(regularizer=SquaredFrobenius(0.05), step=1.0).partial_fit(PAIRS, Y), path)
     path.write_bytes(with_array(path, "matrices", np.array([spoil(M) for M in np.load(path)["matrices"]])))
     with pytest.raises(FileError, match="not symmetric and positive semi-definite"):
+        ocelad.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "forge", "words"),
+    [
+        ("mu", lambda mu: mu - 1.0, "mu has entries below 1"),
+        ("mu", lambda mu: mu * np.nan, "mu must be finite"),
+        ("discarded", lambda cut: cut - 1.0, "discarded has entries below 0"),
+        ("discarded", lambda cut: cut[1:], "discarded must be float64 of shape"),
+    ],
+)
+def test_numbers_of_black_boxes_are_checked(path, name, forge, words):
+    ocelad.save(MetricTracker(regularizer=SquaredFrobenius(0.05), step=1.0).partial_fit(PAIRS, Y), path)
+    path.write_bytes(with_array(path, name, forge(np.load(path)[name])))
+    with pytest.raises(FileError, match=words):
         ocelad.load(path)
 
 
@@ -241,7 +257,7 @@ def test_limit(saved):
 @pytest.mark.parametrize("n", [1, 30, 100])
 @pytest.mark.parametrize("many", [1, 10**6], ids=["dictionary", "columns"])
 def test_memory_stays_within_the_limit(path, regularizer, origin, n, many, monkeypatch):
-    monkeypatch.setattr(stack, "_DEFERRED", many)
+    monkeypatch.setattr(stack_engine, "DICTIONARY", many)
     pairs, y = comparisons(seed=1, steps=40, n=n)
     origin = np.diag(np.arange(1.0, n + 1)) if origin == "matrix" else origin
     ocelad.save(MetricTracker(regularizer=regularizer, step=0.5, origin=origin).partial_fit(pairs, y), path)

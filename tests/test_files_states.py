@@ -11,6 +11,7 @@ from forge import file_of, through_file, with_array, with_header
 from ocelad import (
     FileError,
     History,
+    Intervals,
     LogDet,
     MetricTracker,
     NuclearNorm,
@@ -19,8 +20,7 @@ from ocelad import (
     SaolWeights,
     SquaredFrobenius,
 )
-from ocelad.engine import stack
-from ocelad.engine.kernels import codes
+from ocelad.engine import stack_engine
 from streams import comparisons
 
 N, STEPS, CUT = 9, 90, 37
@@ -31,7 +31,7 @@ MATRIX = np.diag(np.arange(float(N)))
 
 @pytest.fixture(name="deferred", params=[1, 10**6], ids=["dictionary", "columns"])
 def fixture_deferred(request, monkeypatch):
-    monkeypatch.setattr(stack, "_DEFERRED", request.param)
+    monkeypatch.setattr(stack_engine, "DICTIONARY", request.param)
     return request.param == 1
 
 
@@ -67,9 +67,9 @@ def set_out(tracker, part):
 OPTIONS = {
     "defaults": {},
     "paper": {"weights": OceladWeights(), "base": 1, "scale": None},
-    "verbs": {"weights": SaolWeights(), "start": "continue", "order": "after"},
+    "verbs": {"weights": SaolWeights(), "base": Intervals(8, "continue")},
     "capped": {"max_rank": 2, "regularizer": NuclearNorm(0.001)},
-    "capped-matrix": {"max_rank": 2, "origin": MATRIX, "start": "continue"},
+    "capped-matrix": {"max_rank": 2, "origin": MATRIX, "base": Intervals(8, "continue")},
     "capped-list": {"max_rank": 2, "regularizer": SquaredFrobenius(0.05), "step": 0.5},
     "identity": {"origin": 0.5, "regularizer": NuclearNorm(0.001)},
     "short": {"n_components": 2},
@@ -90,7 +90,7 @@ def test_every_state_continues_bit_for_bit(options, learn, deferred, path):  # n
 
 def test_a_stack_knows_its_latest_losses(deferred, path):  # noqa: ARG001
     again = through_file(dense(MetricTracker(), slice(0, CUT)), path)
-    assert again._ocelad.ensemble.losses_now[:3].tolist() == again.levels_["loss"].tolist()
+    assert again._engine.stack.losses[:3].tolist() == again.levels_["loss"].tolist()
 
 
 def test_a_level_that_has_just_left_a_large_origin_is_kept(deferred, path):  # noqa: ARG001
@@ -111,7 +111,7 @@ def test_an_ensemble_that_is_not_that_of_the_options_is_refused(path):
 
 def test_every_moment_of_a_dictionary_is_kept(path, monkeypatch):
     """Entering as it comes, entering orthogonally, compressed, shrunk, re-opened."""
-    monkeypatch.setattr(stack, "_DEFERRED", 1)
+    monkeypatch.setattr(stack_engine, "DICTIONARY", 1)
     whole, again = (MetricTracker(base=2, regularizer=NuclearNorm(0.1)) for _ in range(2))
     for t in range(STEPS):
         dense(whole, slice(t, t + 1))
@@ -121,16 +121,16 @@ def test_every_moment_of_a_dictionary_is_kept(path, monkeypatch):
 
 def test_a_dictionary_may_have_any_number_of_columns_too_many(path, monkeypatch):
     """A learner that loses many directions at once keeps their columns until its next step."""
-    monkeypatch.setattr(stack, "_DEFERRED", 1)
+    monkeypatch.setattr(stack_engine, "DICTIONARY", 1)
     n = 128
     u = np.concatenate([np.eye(n)[:100], np.eye(n)])
     pairs, y = np.stack([u, 0 * u], axis=1), np.full(len(u), -1)
     tracker = MetricTracker(base=1024, regularizer=NuclearNorm(0.002), scale=None)
     tracker.partial_fit(pairs[:100], y[:100])
-    ensemble = tracker._ocelad.ensemble
-    slot = ensemble.meta[codes.ORDER, 0]
-    ensemble.meta[codes.RANK, slot] = 3  # as if the others had been shrunk away just now
-    assert ensemble.meta[codes.COUNT, slot] > 3
+    stack = tracker._engine.stack
+    slot = stack.order[0]
+    stack.rank[slot] = 3  # as if the others had been shrunk away just now
+    assert stack.own[slot] > 3
     again = through_file(tracker, path)
     for each in (tracker, again):
         each.partial_fit(pairs[100:], y[100:])
@@ -170,8 +170,8 @@ def test_a_preprocessor_is_kept_if_it_is_an_array(path):
 def test_where_set_components_start_is_kept(path):
     tracker = set_out(MetricTracker(), slice(0, CUT))
     again = through_file(tracker, path)
-    assert np.array_equal(again._recipe.origin, tracker._recipe.origin)
-    assert again._recipe.mu == tracker._recipe.mu > 1.0
+    assert np.array_equal(again._engine.recipe.origin, tracker._engine.recipe.origin)
+    assert again._engine.recipe.mu == tracker._engine.recipe.mu > 1.0
     assert again.origin == 0.0
     tracker.components_ = np.eye(N)
     with pytest.raises(ValueError, match="learned nothing since its components_ were set"):
@@ -193,7 +193,7 @@ def test_many_features_take_no_matrix(path):
     tracker = MetricTracker().partial_fit(sides, [1, -1] * 6)
     ocelad.save(tracker, path)
     assert path.stat().st_size < 20e6
-    assert ocelad.load(path, limit=2 * 10**8)._ocelad.t == 12
+    assert ocelad.load(path, limit=2 * 10**8)._engine.t == 12
 
 
 def test_divergences_keep_the_matrix_they_were_given(path):
@@ -241,7 +241,7 @@ FORGERIES = {
 
 @pytest.fixture(name="everything")
 def fixture_everything(path, monkeypatch):
-    monkeypatch.setattr(stack, "_DEFERRED", 1)
+    monkeypatch.setattr(stack_engine, "DICTIONARY", 1)
     tracker = MetricTracker(max_rank=2, preprocessor=PAIRS[:, 0])
     dense(tracker, slice(0, 20)).components_ = np.eye(2, N)
     ocelad.save(dense(tracker, slice(20, CUT)), path)

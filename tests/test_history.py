@@ -14,21 +14,14 @@ from sklearn.base import clone
 from ocelad import (
     ChangeAlarm,
     CoinBetting,
-    Comid,
-    Descent,
-    FixedShare,
-    Hinge,
     History,
     LogDet,
-    Metric,
     MetricTracker,
-    Ocelad,
-    PairLoss,
     Pool,
     SaolWeights,
     time_scale,
 )
-from ocelad.engine.learning import Pairs
+from ocelad.engine.stack_engine import StackEngine
 from ocelad.watch.history import RECORD
 from streams import comparisons
 
@@ -177,7 +170,7 @@ def test_a_new_course_is_a_new_record():
     tracker = MetricTracker()
     history = History(tracker, capacity=16, alarm=ChangeAlarm())
     tracker.partial_fit(pairs, y)
-    del tracker._ocelad  # what a reset does
+    del tracker._engine  # what a reset does
     tracker.partial_fit(pairs[:5], y[:5])
     assert history.records["t"].tolist() == [1, 2, 3, 4, 5]
     assert history.alarm.t == 5
@@ -223,16 +216,16 @@ def test_a_fit_that_fails_leaves_the_record(known, monkeypatch):
     history = History(tracker, every=5, alarm=ChangeAlarm())
     if known:
         tracker.partial_fit(pairs, y)
-    before, seen, teach = copy.deepcopy(tracker), [], Pairs.teach
+    before, seen, run = copy.deepcopy(tracker), [], StackEngine.run
 
-    def stopped(self, learners, rows):
+    def stopped(self, rows, *rest):
         seen.append(rows)
         if len(seen) == 4:
             raise KeyboardInterrupt
-        teach(self, learners, rows)
+        run(self, rows, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Pairs, "teach", stopped)
+        patch.setattr(StackEngine, "run", stopped)
         with pytest.raises(KeyboardInterrupt):
             tracker.fit(pairs, y)
     assert tracker._history is history
@@ -263,17 +256,11 @@ def test_events_count_the_trackers_comparisons():
 
 def test_sparse_rows_are_judged_like_dense_ones():
     pairs, y = comparisons(seed=9, steps=40, n=4)
-    u = pairs[:, 0] - pairs[:, 1]
     histories = []
-    for form in (np.asarray, csr_array):
-        ocelad = Ocelad(Pool([Comid(Metric(np.eye(4), 1.0), 0.5, Descent())]), FixedShare())
-
-        def teach(part, ocelad=ocelad):
-            for row, label in zip(u[part], y[part], strict=True):
-                ocelad.update(PairLoss(row, label, Hinge()))
-
-        histories.append(History(MetricTracker(), every=8))
-        histories[-1].learn(ocelad, Hinge(), form(u), y, teach)
+    for given in (pairs, tuple(csr_array(pairs[:, side]) for side in (0, 1))):
+        tracker = MetricTracker(ensemble=lambda spawn: Pool([spawn(4.0, None)]), origin=1.0, step=1.0, scale=1.0)
+        histories.append(History(tracker, every=8))
+        tracker.partial_fit(given, y)
     assert len(histories[0]) == 5
     same(*histories)
 

@@ -25,7 +25,8 @@ from ocelad import (
     on_intervals,
 )
 from ocelad.baselines import leading_history, online_itml
-from ocelad.interrupt import undivided
+from ocelad.engine import BoxEngine
+from ocelad.interrupt import hold_interrupts
 from regression import drifting_regressor, play
 from streams import comparisons
 
@@ -86,20 +87,25 @@ def test_algorithm_1_takes_whole_steps(ensemble, order):
 
 
 SETTINGS = {
-    "compiled": MetricTracker(base=2, weights=SaolWeights()),
+    "compiled": MetricTracker(base=2),
+    "drawn": MetricTracker(base=2, weights=SaolWeights()),
     "baseline": leading_history(step=1.0, base=2),
     "online ITML": online_itml(rate=1.0),
     "stack": MetricTracker(base=2, weights=CoinBetting()),
-    "stack-after": MetricTracker(base=2, order="after"),
     "boxes": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1)),
-    "boxes-after": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1), order="after"),
+    "boxes-after": MetricTracker(base=2, weights=OceladWeights(order="after")),
+    "other boxes-after": MetricTracker(
+        base=2, regularizer=SquaredFrobenius(0.1), weights=OceladWeights(order="after")
+    ),
 }
 PAIRS, Y = comparisons(seed=13, steps=30, n=4)
 
 
 def learned(tracker):
     metrics = [(metric.M.tobytes(), metric.mu) for metric in tracker.level_metrics_]
-    return tracker._ocelad.t, tracker._ocelad.state.tobytes(), tracker.levels_.tobytes(), metrics, tracker._scale
+    engine = tracker._engine
+    state = (engine.ocelad if isinstance(engine, BoxEngine) else engine).state
+    return engine.t, state.tobytes(), tracker.levels_.tobytes(), metrics, tracker._scale
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -113,10 +119,25 @@ def test_a_tracker_learns_whole_comparisons(setting):
     assert learned(some) == wholes[-1]
 
 
+@pytest.mark.parametrize("setting", ["compiled", "stack", "boxes"])
+def test_a_tracker_learns_whole_orders(setting):
+    """And its unit is that of the orders that it has learned."""
+    triplets = np.concatenate([PAIRS, 3.0 * PAIRS[::-1, :1]], axis=1)
+    start = copy.deepcopy(SETTINGS[setting]).partial_fit_triplets(triplets[:28])
+    wholes = [learned(copy.deepcopy(start).partial_fit_triplets(triplets[28:end])) for end in (28, 29, 30)]
+    line, some, seen = 1, copy.deepcopy(start), set()
+    while stopped_at(line, lambda some=some: some.partial_fit_triplets(triplets[28:])):
+        assert learned(some) in wholes
+        seen.add(some._engine.t)
+        line, some = line + 1, copy.deepcopy(start)
+    assert learned(some) == wholes[-1]
+    assert 29 in seen or setting == "compiled"
+
+
 def test_pressed_twice_it_is_heard_at_once():
     reached = []
 
-    @undivided()
+    @hold_interrupts()
     def press():
         for time in ("first", "second", "third"):
             reached.append(time)
@@ -132,9 +153,9 @@ def test_between_two_steps_it_is_heard_and_held_again():
     heard = []
     before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     try:
-        with undivided() as pause:
+        with hold_interrupts() as pause:
             for step in range(3):
-                with undivided() as inner:  # does nothing of its own
+                with hold_interrupts() as inner:  # does nothing of its own
                     signal.raise_signal(signal.SIGINT)
                     inner()
                 assert len(heard) == step
@@ -150,7 +171,7 @@ def test_whoever_listens_still_does(ignored):
     usual = signal.SIG_IGN if ignored else lambda number, _: heard.append(number)
     before = signal.signal(signal.SIGINT, usual)
     try:
-        with undivided():
+        with hold_interrupts():
             signal.raise_signal(signal.SIGINT)
             assert not heard
         assert heard == ([] if ignored else [signal.SIGINT])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from literal import Literal
-from ocelad import MetricTracker, OceladWeights
+from ocelad import Intervals, MetricTracker, OceladWeights
 from streams import comparisons
 
 PAPER = dict(step=1.0, strength=0.01)
@@ -37,7 +37,7 @@ def compare(tracker, literal, pairs, y):
 def test_3000_steps_at_dimension_25(setting, base, start):
     pairs, y = comparisons(seed=1, steps=3000)
     tracker = MetricTracker.paper(**PAPER) if setting == "paper" else MetricTracker()
-    tracker.set_params(base=base, start=start)
+    tracker.set_params(base=Intervals(base, start))
     compare(tracker, Literal(25, base=base, start=start, **(PAPER if setting == "paper" else DEFAULTS)), pairs, y)
 
 
@@ -47,7 +47,7 @@ def test_3000_steps_at_dimension_25(setting, base, start):
 def test_readings_of_the_paper(regret, order, step):
     pairs, y = comparisons(seed=2, steps=700, n=6)
     tracker = MetricTracker.paper(step, 0.02).set_params(
-        weights=OceladWeights(regret=regret), order=order, origin=1.0
+        weights=OceladWeights(regret=regret, order=order), origin=1.0
     )
     compare(tracker, Literal(6, step=step, strength=0.02, regret=regret, order=order, origin=1.0), pairs, y)
 

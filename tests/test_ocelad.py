@@ -324,7 +324,7 @@ def test_a_learner_of_ones_own_needs_only_start_and_step():
 
 @pytest.mark.parametrize("learner", [AdaGrad, FollowTheRegularizedLeader])
 def test_dividing_the_step_of_a_learner_that_adapts(learner):
-    """Divided, it cannot go far on a long interval; undivided, it reaches a distant target."""
+    """Divided, it cannot go far on a long interval; hold_interrupts, it reaches a distant target."""
 
     def reached(divide):
         tracker = Ocelad(Rice(on_intervals(learner, np.zeros(1), 1.0, divide=divide)), FixedShare())

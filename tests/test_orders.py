@@ -1,10 +1,10 @@
-"""Weighted pairs, triplets and quadruplets: oracles, and the way from the compiled stack to black boxes."""
+"""Weighted pairs, triplets and quadruplets: oracles, and what may come in one stream."""
 
 import numpy as np
 import pytest
 
 from literal import Literal
-from ocelad import L1, CoinBetting, Hinge, LogDet, Logistic, MetricTracker, Rice, SquaredHinge, VonNeumann
+from ocelad import L1, CoinBetting, Hinge, LogDet, Logistic, MetricTracker, Rice, SquaredHinge, Step, VonNeumann
 from streams import comparisons
 
 DEFAULTS = dict(step=8.0, strength=0.02, base=8, threshold_step=0.1, combiner="share", scale="auto")
@@ -109,7 +109,7 @@ def test_weights_of_any_size(loss):
 
 
 @pytest.mark.parametrize(("cut", "max_rank"), [(100, None), (280, 2)])
-def test_going_over_to_black_boxes_changes_nothing_else(cut, max_rank):
+def test_weights_that_come_on_the_way_are_those_of_black_boxes(cut, max_rank):
     pairs, y = comparisons(seed=3, steps=300, n=6)
     weight = np.where(np.arange(300) < cut, 1.0, 2.0)
     both = MetricTracker(max_rank=max_rank).partial_fit(pairs[:cut], y[:cut])
@@ -145,7 +145,7 @@ def test_a_triplet_is_a_quadruplet():
         {},
         {"loss": Logistic()},
         {"loss": SquaredHinge()},
-        {"step_cap": True},
+        {"step": Step(8.0, capped=True)},
         {"divergence": LogDet(), "origin": 1.0, "step": 1.0},
         {"divergence": VonNeumann(), "origin": 1.0, "step": 1.0},
         {"regularizer": L1(0.02)},

@@ -45,9 +45,19 @@ def test_foreseen_is_what_the_tracker_would_have_said(name, n):
     pairs[20] *= 1e3  # longer than a difference may count
     squares, thresholds, similar = one_by_one(TRACKERS[name](), pairs, y)
     seen = progressive(TRACKERS[name](), pairs, y)
-    np.testing.assert_allclose(seen.squares[1:], squares, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(seen.thresholds[1:], thresholds, rtol=1e-12)
+    np.testing.assert_allclose(seen.squared_distance[1:], squares, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(seen.threshold[1:], thresholds, rtol=1e-12)
     assert seen.similar[1:].tolist() == similar.tolist()
+
+
+def test_what_is_far_beyond_all_before_is_foreseen_to_be_far():
+    """Three hundred orders of magnitude: farther than a square can say, it counts as far as one can."""
+    pairs, y = comparisons(seed=3, steps=30, n=4)
+    seen = progressive(MetricTracker(), pairs * np.where(np.arange(30) == 25, 1e155, 1e-155)[:, None, None], y)
+    assert np.isfinite(seen.squared_distance).all()
+    assert np.isfinite(seen.loss).all()
+    assert seen.squared_distance[25] > 1e290
+    assert not seen.similar[25]
 
 
 @pytest.mark.parametrize("name", TRACKERS)
@@ -58,8 +68,9 @@ def test_it_learns_what_the_tracker_would_have_learned(name):
     assert (one.get_mahalanobis_matrix() == other.get_mahalanobis_matrix()).all()
     assert one.mu_ == other.mu_
     assert one.scale_ == other.scale_
-    assert seen.weights[-1].tolist() == other.levels_["weight"].tolist()
-    np.testing.assert_array_equal(seen.level_losses[-1], other.levels_["loss"])
+    levels = seen.levels(-1)
+    for column in ("length", "weight", "loss"):
+        np.testing.assert_array_equal(levels[column], other.levels_[column])
     assert one._history is None
 
 
@@ -69,15 +80,15 @@ def test_where_the_stream_is_cut_does_not_matter(cuts):
     pairs, y = comparisons(seed=1, steps=50, n=3)
     whole, tracker, squares = progressive(MetricTracker(), pairs, y), MetricTracker(), []
     for start, stop in zip([0, *cuts], [*cuts, 50], strict=True):
-        squares += progressive(tracker, pairs[start:stop], y[start:stop]).squares
-    assert squares == whole.squares  # to the last bit
+        squares += progressive(tracker, pairs[start:stop], y[start:stop]).squared_distance.tolist()
+    assert squares == whole.squared_distance.tolist()  # to the last bit
 
 
 def test_sparse_pairs_are_foreseen_like_dense_ones():
     pairs, y = comparisons(seed=2, steps=40, n=5)
     dense = progressive(MetricTracker(), pairs, y)
     seen = progressive(MetricTracker(), [sparse.csr_array(pairs[:, k]) for k in (0, 1)], y)
-    np.testing.assert_allclose(seen.squares, dense.squares, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(seen.squared_distance, dense.squared_distance, rtol=1e-9, atol=1e-12)
 
 
 def test_a_watched_tracker_is_refused_and_a_refused_pair_changes_nothing():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from ocelad import MetricTracker
+from ocelad import MetricTracker, Step
 from ocelad.data.tables import Columns, Labelled, parsed, read_rows
 from ocelad.watch.prequential import progressive
 
@@ -36,7 +36,7 @@ def blocks(path, group, seeds):
 
 def auc(tracker, block):
     seen = progressive(tracker, block.pairs, block.y)
-    return roc_auc_score(block.y, -np.array(seen.squares) / np.array(seen.thresholds))
+    return roc_auc_score(block.y, -seen.squared_distance / seen.threshold)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_as_good_as_the_best_fixed_rate_with_steps_capped_or_not(name, group, se
     streams = blocks(path, group, range(seeds))
     rates = [2.0**-k for k in range(-3, 4)]
     fixed = [
-        np.mean([auc(MetricTracker(base=NEVER, step=rate * 2**20, step_cap=capped), b) for b in streams])
+        np.mean([auc(MetricTracker(base=NEVER, step=Step(rate * 2**20, capped=capped)), b) for b in streams])
         for rate in rates
     ]
     ours = np.mean([auc(MetricTracker.cautious(), b) for b in streams])

@@ -1,4 +1,4 @@
-"""One learner's step, compiled: the secular equation at its worst, rank-one terms kept by columns or apart."""
+"""One learner's step, compiled: the secular equation at its worst, learners kept by columns or a dictionary."""
 
 import numpy as np
 import pytest
@@ -6,16 +6,27 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from called import called
-from ocelad import Hinge
-from ocelad.engine.kernels import codes, dictionary, factored, late, secular
-from ocelad.engine.stack import StackedRice
+from ocelad import FixedShare, Hinge
+from ocelad.engine import stack_engine
+from ocelad.engine.kernels import dictionary, factored, layout, scratch, secular
 from ocelad.geometry.comid import Descent, Recipe
 
-roots, vectors, add = called(secular.roots), called(secular.vectors), called(late.add)
+roots, vectors = called(secular.roots), called(secular.vectors)
 project, distance, extend = called(factored.project), called(factored.distance), called(factored.extend)
 rank_one, shrink, truncate = called(factored.rank_one), called(factored.shrink), called(factored.truncate)
+rotate = called(factored.rotate)
 remember, widen = called(dictionary.remember), called(dictionary.widen)
 height, compress = called(dictionary.height), called(dictionary.compress)
+
+
+def scratch_for(n, room=None, height=0):
+    """Scratch for learners of n features, full of what must not matter."""
+    room = n if room is None else room
+    work, index, every = scratch.sizes(n, 2, room, height)
+    return scratch.lay_out(
+        np.full(work, 7.0), np.zeros(index, dtype=np.int64), np.arange(every), [n, 2, room, height]
+    )
+
 
 # The secular equation
 
@@ -29,12 +40,11 @@ def poles(rng, kind, k):
 
 
 def solved(d, z, a, down=False):
-    k = len(d)
-    vec, V = np.zeros((6, k + 8)), np.zeros((-(-k // codes.WIDTH), k + 4, codes.WIDTH))
-    vec[0, :k], vec[1, :k], vec[5, :k] = d, np.sqrt(a) * z, a * z * z
-    roots(vec[0], vec[5], k, down, vec[2], vec[3], np.zeros(codes.LANES), np.zeros(codes.WIDTH, dtype=np.int64))
-    vectors(vec[0], vec[1], k, down, vec[2], vec[3], vec[4], V)
-    return (vec[2] + vec[3])[:k], np.hstack(V)[:k, :k]
+    k, own = len(d), scratch_for(len(d))
+    own.vectors[scratch.POLE, :k], own.vectors[scratch.WEIGHT, :k] = d, np.sqrt(a) * z
+    roots(own.vectors, k, down, own.lane, own.indices[scratch.ROOT])
+    vectors(own.vectors, k, down, own.every, own.V)
+    return own.vectors[[scratch.NEAREST, scratch.OFFSET], :k].sum(axis=0), own.V[:k, :k]
 
 
 @settings(deadline=None, max_examples=300)
@@ -78,33 +88,22 @@ def dense(Q, s, r, sigma):
     return sigma * (np.eye(len(Q)) - Q[:, :r] @ Q[:, :r].T) + (Q[:, :r] * s[:r]) @ Q[:, :r].T
 
 
-def scratch(size):
-    index = np.zeros((codes.INDICES, size + 72), dtype=np.int64)
-    index[codes.EVERY] = np.arange(size + 72)
-    lane, V, copies = (
-        np.zeros(codes.LANES),
-        np.zeros((1, size + 4, codes.WIDTH)),
-        np.zeros((codes.COPIES, codes.WIDTH)),
-    )
-    return np.zeros((codes.VECTORS, size + 72)), lane, V, copies, index
-
-
 def kept_by_dictionary(Q, r, rng):
-    """A stack whose first learner has columns Q, combinations of its own and of comparisons."""
+    """An engine whose first learner has columns Q, combinations of its own and of comparisons."""
     n = len(Q)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ocelad.engine.stack._DEFERRED", 1)
-        own = StackedRice(Recipe(n, 0.0, 1.0, 1.0, Descent(), 8, "fresh"), Hinge())
-    own.open(0)
-    own._reserve(1, n)
-    recent = r - min(r, 3)  # orthonormal they are here, but need not be
+        patch.setattr(stack_engine, "DICTIONARY", 1)
+        own = stack_engine.StackEngine(Recipe(n, 0.0, 1.0, 1.0, Descent(), 8, "fresh"), Hinge(), FixedShare())
+    own.reserve(1, n)
+    recent, stack = r - min(r, 3), own.stack  # orthonormal they are here, but need not be
     F = np.linalg.qr(rng.normal(size=(r, r)))[0]
     D = Q[:, :r] @ F.T
-    own.E[1, :n, : r - recent], own.U[:n, :recent], own.U[:n, recent] = D[:, recent:], D[:, :recent], np.eye(n)[0]
-    own.F[1, :r, :r] = np.roll(F, -recent, axis=0)
-    own.meta[codes.RANK : codes.TOUCHED + 1, 1] = r, r - recent, 0, n
-    own.meta[codes.CLOCK, [codes.RECENT, codes.SEEN]] = recent + 1, n
-    own.features[[1, -1], codes.LIST, :n], own.features[[1, -1], codes.MARK, :n] = np.arange(n), 1
+    stack.columns[1, :, : r - recent] = D[:, recent:]
+    stack.recent[:, :recent], stack.recent[:, recent] = D[:, :recent], np.eye(n)[0]
+    stack.factors[1, :r, :r] = np.roll(F, -recent, axis=0)
+    stack.rank[1], stack.own[1], stack.since[1], stack.touched[1] = r, r - recent, 0, n
+    stack.header[[layout.RECENT, layout.SEEN]] = recent + 1, n
+    stack.features[[1, -1], layout.LIST], stack.features[[1, -1], layout.MARK] = np.arange(n), 1
     return own
 
 
@@ -134,34 +133,36 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     M = dense(Q, s, r, sigma)
     w, V = np.linalg.eigh(M + a * np.outer(u, u))
     expected = (V * np.maximum(w - tau, 0)) @ V.T
-    z, (vec, lane, V, copies, index), square = np.zeros(20), scratch(40), float(u @ u)
-    every, before = index[codes.EVERY], r
+    z, square, before = np.zeros(20), float(u @ u), r
     if kept_by == "columns":
-        project(Q, r, u, every, n, z)
+        work = scratch_for(n, 12)
+        project(Q, r, u, work.every, n, z)
         assert distance(s, r, sigma, z, square) == pytest.approx(u @ M @ u)
         if r < n:
-            r = extend(Q, n, r, u, square, z, every, vec[codes.RESIDUAL], vec[codes.SECOND])
+            residual, second = work.vectors[[scratch.RESIDUAL, scratch.SECOND]]
+            r = extend(Q, work.every, n, r, u, square, z, residual, second)
         turned, tall = Q, n
     else:
         own = kept_by_dictionary(Q, r, rng)
-        stack, (vec, _, _, lane, V, copies, index, _) = own.arrays[: codes.AT_VEC], own.arrays[codes.AT_VEC :]
-        z[:r], vec[codes.DIFFERENCE, :n] = own.columns(1).T @ u, u
-        remember(square, index[codes.EVERY], n, stack, own.arrays[codes.AT_VEC :])
+        stack, work = own.stack, scratch_for(*own.stack.header[[layout.N, layout.ROOM, layout.HEIGHT]].tolist())
+        z[:r], work.differences[0, :n], work.lengths[0] = own.columns(1).T @ u, u, square
+        work.counts[0], work.slopes[0] = n, 0.0
+        remember(0, work.every, stack, work)
         if r < n:
-            r = widen(1, n, square, z, stack, own.arrays[codes.AT_VEC :])
-        turned, tall = own.F[1], height(1, own.meta)
+            r = widen(1, 0, z, stack, work)
+        turned, tall = stack.factors[1], height(1, stack)
     if r > before:
         s[before] = sigma
-    rank_one(turned, tall, s, r, z, a, vec, lane, V, copies, index)
+    rank_one(turned, tall, s, r, z, a, work)
     r, rest = shrink(turned, tall, s, r, sigma, tau)
     if kept_by == "dictionary":
-        own.meta[codes.RANK, 1] = r
+        stack.rank[1] = r
         product = own.columns(1)
-        compress(1, stack, own.arrays[codes.AT_VEC :])
-        np.testing.assert_allclose(own.E[1, :n, :r], product, atol=1e-15 * n)
-        assert (own.F[1, :r, :r] == np.eye(r)).all()
-        np.testing.assert_array_equal(own.columns(1), own.E[1, :n, :r])
-        Q = own.E[1, :n]
+        compress(1, stack, work)
+        np.testing.assert_allclose(stack.columns[1, :, :r], product, atol=1e-15 * n)
+        assert (stack.factors[1, :r, :r] == np.eye(r)).all()
+        np.testing.assert_array_equal(own.columns(1), stack.columns[1, :, :r])
+        Q = stack.columns[1]
     np.testing.assert_allclose(dense(Q, s, r, rest), expected, atol=1e-13 * max(1.0, np.abs(w).max()))
     np.testing.assert_allclose(Q[:, :r].T @ Q[:, :r], np.eye(r), atol=1e-13)
 
@@ -173,7 +174,7 @@ def test_matrices_of_any_size(scale, length, a):
     Q, s, z = np.eye(n), scale * rng.random(n), rng.normal(size=n)
     w, V = np.linalg.eigh(np.diag(s / scale) + a * np.outer(z, z))
     padded = [np.concatenate([x, np.zeros(8)]) for x in (s, length * z)]
-    rank_one(Q, n, padded[0], n, padded[1], a * scale / length**2, *scratch(40))
+    rank_one(Q, n, padded[0], n, padded[1], a * scale / length**2, scratch_for(n))
     np.testing.assert_allclose((Q * (padded[0][:n] / scale)) @ Q.T, (V * w) @ V.T, atol=1e-13)
     np.testing.assert_allclose(Q.T @ Q, np.eye(n), atol=1e-13)
 
@@ -217,7 +218,7 @@ def test_rank_one_to_the_last_digits(seed, r, spectrum, direction, size, sign, s
 
     u = Q[:, :r].astype(np.longdouble) @ z.astype(np.longdouble)
     gram, M = gram_and_matrix(s)
-    rank_one(Q, n, padded[0], r, padded[1], a, *scratch(48))
+    rank_one(Q, n, padded[0], r, padded[1], a, scratch_for(n, 48))
     turned, got = gram_and_matrix(padded[0, :r])
     assert np.abs(got - (M + a * np.outer(u, u))).max() <= 1e-14 * max(s.max(), abs(a))
     assert np.abs(turned).max() <= np.abs(gram).max() + 6e-15
@@ -230,28 +231,19 @@ def test_truncation_cuts_off_the_least_and_says_how_much():
     np.testing.assert_array_equal(dense(Q, s, r, 0.0), np.diag([3.0, 0, 2.0, 0]))
 
 
-# Terms that are diagonalised late
-
-
-@settings(deadline=None, max_examples=60)
-@example(seed=25353, r=1, few=20, size=0.0, zeros=1.0)  # twenty terms in one direction
-@given(
-    seed=st.integers(0, 10**6), r=st.integers(1, 20), few=st.integers(1, 20), size=st.floats(-6, 3),
-    zeros=st.floats(0, 1),
-)  # fmt: skip
-def test_terms_keep_the_matrix_positive_semi_definite(seed, r, few, size, zeros):
-    """Or, if they have lost too much precision for that, there is no room for more, and only this is missing."""
-    rng = np.random.default_rng(seed)
-    s = rng.random(r) ** 4 * (rng.random(r) > zeros)
-    L, a, work, m = np.zeros((24, r)), np.zeros(24), np.zeros((30, r + 24)), 0
-    M, directions = np.diag(s), rng.normal(size=(few, r))
-    while m < 20:
-        z, weight = directions[m % few].copy(), 10.0**size * rng.normal()
-        indefinite = M + weight * np.outer(z, z)
-        w, V = np.linalg.eigh(indefinite)
-        M = (V * np.maximum(w, 0.0)) @ V.T
-        m = add(s, L, a, m, r, r, z, weight, work)
-        assert m + 2 > len(L) or m <= 21
-        largest = max(1.0, float(np.abs(s).max()), 10.0**size * r * 20)
-        wanted = indefinite if m + 2 > len(L) else M
-        np.testing.assert_allclose(np.diag(s) + (L[:m].T * a[:m]) @ L[:m], wanted, atol=1e-10 * largest)
+@pytest.mark.parametrize("count", [1, 4, 5, 6, 11])
+@pytest.mark.parametrize(
+    ("k", "more"), [(1, 0), (3, 0), (8, 2), (9, 0), (6, 5), (0, 3), (17, 0), (24, 2), (26, 0), (41, 3), (80, 3)]
+)
+def test_columns_are_turned_and_nothing_else(count, k, more):
+    rng = np.random.default_rng([count, k, more])
+    kept, since = max(k, 1), 2
+    Q, U = rng.normal(size=(14, 88)), rng.normal(size=(14, 8))
+    U[rng.random(U.shape) < 0.6] = 0.0
+    V = rng.normal(size=(88, -(-kept // 8) * 8))
+    rows, wanted = rng.permutation(14).astype(np.int64), Q.copy()
+    taken = np.hstack([Q[:, :k], U[:, since : since + more]])[rows[:count]]
+    wanted[rows[:count], :kept] = taken @ V[: k + more, :kept]
+    work = scratch_for(14, 88)
+    rotate(Q, rows, count, k, U, since, since + more, V, kept, work)
+    np.testing.assert_allclose(Q, wanted, rtol=0, atol=1e-13)

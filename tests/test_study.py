@@ -342,7 +342,7 @@ def test_bad_options_are_named(wrong, words):
 
 def test_names_and_rates():
     assert named(["ocelad", "COMID-high-rate@0.5"]) == ("ocelad", "COMID, high rate@0.5")
-    assert make("COMID, high rate@0.5").step == 0.5
+    assert make("COMID, high rate@0.5").step.size == 0.5
     assert set(DEFAULT) < set(METHODS)
     with pytest.raises(ValueError, match=r"methods must be all, or among ocelad, .*, got 'nobody'"):
         named(["nobody"])

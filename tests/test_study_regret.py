@@ -9,7 +9,7 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from ocelad import FixedShare, Logistic, MetricTracker, plots
+from ocelad import FixedShare, Logistic, MetricTracker, OceladWeights, Step, plots
 from ocelad.baselines import comid
 from ocelad.cli.regret import regret as command
 from ocelad.data import DriftingClusters, Segment
@@ -126,12 +126,12 @@ def test_table_has_every_method_comparator_and_length():
     [
         {"base": 8},
         {"weights": FixedShare()},
-        {"order": "after"},
+        {"weights": OceladWeights(order="after")},
         {"scale": "auto"},
-        {"step_cap": True},
+        {"step": Step(8.0, capped=True)},
         {"loss": Logistic()},
     ],
-    ids=lambda change: next(iter(change)),
+    ids=lambda change: repr(next(iter(change.values()))),
 )
 def test_theorem_2_speaks_of_the_papers_setting_alone(change):
     tracker = MetricTracker.paper()

@@ -95,7 +95,7 @@ def test_auc_is_that_of_adjacent_texts_before_they_are_learned(texts, results):
     X, (later, earlier, _) = rows(texts), adjacent(texts.labels)
     y = np.where(texts.labels[later] == texts.labels[earlier], 1, -1)
     seen = progressive(MetricTracker.paper(), np.stack([X[later], X[earlier]], axis=1), y)
-    score = np.array(seen.squares) / np.array(seen.thresholds)
+    score = seen.squared_distance / seen.threshold
     assert results.auc["learned_paper"] == pytest.approx(roc_auc_score(y, -score), abs=1e-12)
 
 
@@ -108,7 +108,7 @@ def test_fixed_rates_are_ours_without_levels():
     rng = np.random.default_rng(0)
     fixed.partial_fit(rng.normal(size=(3000, 2, 4)), rng.choice([-1, 1], size=3000))
     assert len(fixed.levels_) == 1
-    assert fixed.step / np.sqrt(fixed.base) == 0.25
+    assert fixed.step.size / np.sqrt(fixed.base.base) == 0.25
 
 
 def test_unique_texts_have_no_repetition_and_lose_nothing_else(texts, results):

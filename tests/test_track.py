@@ -13,7 +13,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from ocelad import MetricTracker, NuclearNorm, load, save
+from ocelad import Intervals, MetricTracker, NuclearNorm, Step, load, save
 from ocelad.data.tables import comparisons as form_of
 from ocelad.data.tables import read_rows
 from ocelad.track import Run, outputs, read_timeline
@@ -59,8 +59,8 @@ def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, tab
     assert [int(row["t"]) for row in rows] == list(range(1, 601))
     assert [int(row["line"]) for row in rows] == list(range(2, 602))
     assert [int(row["y"]) for row in rows] == y.tolist()
-    assert [float(row["distance"]) for row in rows] == np.sqrt(seen.squares).tolist()
-    assert [float(row["threshold"]) for row in rows] == np.sqrt(seen.thresholds).tolist()
+    assert [float(row["distance"]) for row in rows] == np.sqrt(seen.squared_distance).tolist()
+    assert [float(row["threshold"]) for row in rows] == np.sqrt(seen.threshold).tolist()
     assert [int(row["predicted"]) for row in rows] == np.where(seen.similar, 1, -1).tolist()
     learned = load(tmp_path / "run" / "tracker.ocelad")
     assert (learned.get_mahalanobis_matrix() == tracker.get_mahalanobis_matrix()).all()
@@ -69,7 +69,7 @@ def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, tab
     assert line.t.tolist() == [100, 200, 300, 400, 500, 600]
     wrong = seen.similar != (y > 0)
     assert line.error.tolist() == [wrong[k : k + 100].mean() for k in range(0, 600, 100)]
-    assert line.loss == pytest.approx([np.mean(seen.losses[k : k + 100]) for k in range(0, 600, 100)])
+    assert line.loss == pytest.approx([np.mean(seen.loss[k : k + 100]) for k in range(0, 600, 100)])
     assert line.accuracy[-1] == (~wrong).mean()
     assert line.threshold[-1] == tracker.mu_
     assert line.weights[-1].tolist() == tracker.levels_["weight"].tolist()
@@ -398,7 +398,8 @@ def test_options_reach_the_tracker(monkeypatch, table, tmp_path):
     words = ["--step", "2", "--strength", "0.05", "--base", "4", "--max-rank", "2", "--no-predictions"]
     assert track(monkeypatch, table, tmp_path / "run", *words) in (0, None)
     learned = load(tmp_path / "run" / "tracker.ocelad")
-    assert (learned.step, learned.regularizer, learned.base, learned.max_rank) == (2.0, NuclearNorm(0.05), 4, 2)
+    assert (learned.step, learned.base) == (Step(2.0, capped=True), Intervals(4, "continue"))
+    assert (learned.regularizer, learned.max_rank) == (NuclearNorm(0.05), 2)
     assert not (tmp_path / "run" / "predictions.csv").exists()
 
 

@@ -17,6 +17,7 @@ from ocelad import (
     AdaNormalHedge,
     CoinBetting,
     Hinge,
+    Intervals,
     LogDet,
     Logistic,
     MetricTracker,
@@ -28,15 +29,17 @@ from ocelad import (
     SaolWeights,
     SquaredFrobenius,
     SquaredHinge,
+    Step,
     Unregularized,
     VonNeumann,
 )
+from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
 
 SETTINGS = {
     "defaults": MetricTracker(),
     "paper": MetricTracker.paper(step=2.0),
-    "continue": MetricTracker(start="continue", base=1),
+    "continue": MetricTracker(base=Intervals(1, "continue")),
     "coin": MetricTracker(weights=CoinBetting()),
     "hedge": MetricTracker(weights=AdaNormalHedge(), loss=Logistic()),
     "saol": MetricTracker(
@@ -45,11 +48,11 @@ SETTINGS = {
     "pool": MetricTracker(ensemble=lambda spawn: Pool([spawn(4.0**k, None) for k in range(7)])),
     "ridge": MetricTracker(regularizer=SquaredFrobenius(0.05), loss=SquaredHinge(), step=0.5),
     "l1": MetricTracker(regularizer=L1(0.05), step=1.0),
-    "capped": MetricTracker(step_cap=True, step=64.0),
+    "capped": MetricTracker(step=Step(64.0, capped=True)),
     "von-neumann": MetricTracker(divergence=VonNeumann(), origin=1.0, step=1.0),
     "logdet": MetricTracker(divergence=LogDet(), origin=1.0, step=1.0),
     "matrix-origin": MetricTracker(origin=np.diag([1.0, 2.0, 0.0, 0.0, 0.5])),
-    "after": MetricTracker(order="after"),
+    "after": MetricTracker(weights=OceladWeights(order="after")),
 }
 
 
@@ -124,19 +127,25 @@ def test_learns_and_recovers():
     assert accuracy(tracker, after) > 0.8 > 0.65 > accuracy(tracker, before)
 
 
-def test_ctrl_c_in_a_batch_keeps_what_has_been_learned(monkeypatch):
+@pytest.mark.parametrize(
+    ("owner", "step", "options"),
+    [
+        (Ocelad, "update", {"regularizer": SquaredFrobenius(0.05)}),
+        (StackEngine, "_step", {"weights": CoinBetting()}),  # it has no compiled form: Python reweights
+    ],
+)
+def test_ctrl_c_in_a_batch_keeps_what_has_been_learned(owner, step, options, monkeypatch):
     pairs, y = comparisons(seed=13, steps=50, n=4)
-    weights = CoinBetting()  # has no compiled form: Algorithm 1 runs step by step
-    tracker, clean = MetricTracker(weights=weights), MetricTracker(weights=weights).partial_fit(pairs[:30], y[:30])
-    update, calls = Ocelad.update, []
+    tracker, clean = MetricTracker(**options), MetricTracker(**options).partial_fit(pairs[:30], y[:30])
+    update, calls = getattr(owner, step), []
 
-    def interrupted(self, loss):
-        calls.append(loss)
+    def interrupted(self, *given):
+        calls.append(given)
         if len(calls) == 31:
             raise KeyboardInterrupt
-        update(self, loss)
+        update(self, *given)
 
-    monkeypatch.setattr(Ocelad, "update", interrupted)
+    monkeypatch.setattr(owner, step, interrupted)
     with pytest.raises(KeyboardInterrupt):
         tracker.partial_fit(pairs, y)
     monkeypatch.undo()
@@ -261,12 +270,12 @@ def test_paper_setting_is_the_papers():
         **MetricTracker().get_params(),
         "regularizer": NuclearNorm(0.01),
         "weights": OceladWeights(),
-        "step": 1.0,
+        "step": Step(1.0, threshold=1.0),
         "base": 1,
-        "threshold_step": 1.0,
         "scale": None,
     }
-    assert (tracker.start, tracker.order, tracker.loss) == ("fresh", "before", Hinge())
+    assert Intervals.of(tracker.base) == Intervals(1, "fresh")
+    assert (tracker.weights.order, tracker.loss) == ("before", Hinge())
 
 
 def test_transform_puts_the_most_important_first():

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from ocelad import CoinBetting, LogDet, Mahalanobis, MetricTracker
-from ocelad.engine.learning import Pairs
+from ocelad.engine.stack_engine import StackEngine
 from ocelad.tracker.inputs import PreprocessorError
 from streams import comparisons
 
@@ -243,7 +243,7 @@ def clone_with_state(tracker):
 def fixture_ctrl_c_at_once(monkeypatch):
     def press(tracker):
         with monkeypatch.context() as patch:
-            patch.setattr(Pairs, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            patch.setattr(StackEngine, "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 tracker.partial_fit(LATER, LATER_Y)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ocelad import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
-from ocelad.ensemble import _dyadic
+from ocelad.ensemble import dyadic_opening
 from ocelad.intervals import opened
 from ocelad.protocols import Opening
 
@@ -29,14 +29,14 @@ class Run:
 
     def __init__(self, rule, base=1):
         self.rule, self.base, self.t = rule, base, 0
-        self.state = rule.open(np.zeros((0, len(rule.fields))), _dyadic(0, base))
+        self.state = rule.open(np.zeros((0, len(rule.fields))), dyadic_opening(0, base))
 
     def step(self, losses, mixed=None):
         p = self.rule.mixture(self.state)
         self.state = self.rule.update(self.state, losses, lambda: p @ losses if mixed is None else mixed)
         self.before_opening = self.state
         self.t += 1
-        self.state = self.rule.open(self.state, _dyadic(self.t, self.base))
+        self.state = self.rule.open(self.state, dyadic_opening(self.t, self.base))
 
     @property
     def p(self):
@@ -69,7 +69,7 @@ def test_weight_is_conserved(base):
         assert total == pytest.approx(opened(clock, base), rel=1e-10)
         assert total <= clock * (math.log(clock) + 1)  # Lemma 1
         run.step(heavy_tailed(rng, run.k))
-        ending = list(_dyadic(step + 1, base).slots)
+        ending = list(dyadic_opening(step + 1, base).slots)
         ending = [slot for slot in ending if slot < len(run.before_opening)]
         closed += weight_ratio(run.before_opening[ending]).sum()
 
@@ -81,7 +81,7 @@ def test_appendix_regret_never_gains_weight():
         assert closed + weight_ratio(run.state).sum() <= opened(1 + run.t) * (1 + 1e-10)
         estimates = rng.normal(size=run.k)
         run.step(np.abs(estimates - 0.3), mixed=abs(float(run.p @ estimates) - 0.3))
-        ending = [slot for slot in _dyadic(step + 1, 1).slots if slot < len(run.before_opening)]
+        ending = [slot for slot in dyadic_opening(step + 1, 1).slots if slot < len(run.before_opening)]
         closed += weight_ratio(run.before_opening[ending]).sum()
     assert closed + weight_ratio(run.state).sum() < 0.9 * opened(1 + run.t)  # and does
 
@@ -98,7 +98,7 @@ def test_lemma_2_on_every_dyadic_interval(adversary):
         r = run.p @ losses - losses
         sums = sums + (r / np.abs(r).max() if r.any() else r)
         run.step(losses)
-        for level in _dyadic(step, 1).slots:
+        for level in dyadic_opening(step, 1).slots:
             if level < len(sums):
                 size = 2**level
                 rate = min(0.5, 1 / math.sqrt(size))
@@ -199,7 +199,7 @@ def test_inputs_are_left_alone(rule):
         run.step(np.arange(float(run.k)))
     state, losses = run.state.copy(), np.arange(float(run.k))
     rule.update(run.state, losses, lambda: 0.0)
-    rule.open(run.state, _dyadic(run.t + 7, 1))
+    rule.open(run.state, dyadic_opening(run.t + 7, 1))
     np.testing.assert_array_equal(run.state, state)
     np.testing.assert_array_equal(losses, np.arange(float(run.k)))
 

@@ -4,32 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .ensemble import Pool, Restarted, Rice, Union
-    from .geometry import (
-        L1,
-        Comid,
-        Descent,
-        Frobenius,
-        Hinge,
-        LogDet,
-        Logistic,
-        Mahalanobis,
-        Metric,
-        NuclearNorm,
-        OrderLoss,
-        PairLoss,
-        SquaredFrobenius,
-        SquaredHinge,
-        Unregularized,
-        VonNeumann,
-    )
-    from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
-    from .ocelad import Ocelad
-    from .state import FileError, load, save
-    from .tracker import MetricTracker, SupervisedMetricTracker
-    from .watch.alarms import ChangeAlarm, Event, RiverAlarm
-    from .watch.history import History, time_scale
-    from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
+    from .ensemble import *
+    from .geometry import *
+    from .intervals import *
+    from .learners import *
+    from .ocelad import *
+    from .state import *
+    from .tracker import *
+    from .watch.alarms import *
+    from .watch.history import *
+    from .weights import *
 else:  # rooms are entered when asked for: all take seconds, and ``ocelad --help`` needs none
 
     def __getattr__(name: str) -> Any:
@@ -47,6 +31,7 @@ else:  # rooms are entered when asked for: all take seconds, and ``ocelad --help
 
 
 _ROOMS = (
+    "intervals",
     "ensemble",
     "learners",
     "ocelad",
@@ -76,6 +61,7 @@ __all__ = [
     "GradientDescent",
     "Hinge",
     "History",
+    "Intervals",
     "LogDet",
     "Logistic",
     "Mahalanobis",
@@ -93,6 +79,7 @@ __all__ = [
     "SaolWeights",
     "SquaredFrobenius",
     "SquaredHinge",
+    "Step",
     "SupervisedMetricTracker",
     "Union",
     "Unregularized",

@@ -70,7 +70,7 @@ def judged(learner: Learner[Any], loss: Any) -> float:
     return learner.judge(loss) if hasattr(learner, "judge") else loss(learner.estimate)
 
 
-def _dyadic(t: int, base: int) -> Opening:
+def dyadic_opening(t: int, base: int) -> Opening:
     """What opens before step t on a clock that starts at ``base``: slot = level."""
     levels = range(opening(base + t, base))
     return Opening(t, tuple(levels), tuple(float(length(level, base)) for level in levels))
@@ -96,7 +96,7 @@ class Rice(Slots[E]):
         self.spawn, self.base, self.start = spawn, check_base(base), check_start(start)
 
     def open(self, t: int) -> Opening:
-        now = _dyadic(t, self.base)
+        now = dyadic_opening(t, self.base)
         last: list[E | None] = [learner.estimate for learner in self.learners[: len(now.slots)]]
         lowest = last[0] if last and self.start == "continue" else None
         starts = [lowest, *last][: len(now.slots)]
@@ -112,7 +112,7 @@ class Restarted(Slots[E]):
         self.spawn, self.base = spawn, check_base(base)
 
     def open(self, t: int) -> Opening:
-        now = _dyadic(t, self.base)
+        now = dyadic_opening(t, self.base)
         self.learners[: len(now.slots)] = [self.spawn(size, None) for size in now.lengths]
         return now
 

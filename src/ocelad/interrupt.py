@@ -11,13 +11,13 @@ _holding: list[object] = []  # whoever holds it back just now
 
 
 @contextmanager
-def undivided() -> Iterator[Callable[[], None]]:
+def hold_interrupts() -> Iterator[Callable[[], None]]:
     """Hear Ctrl-C only when all of this is done, or at once if it is pressed again meanwhile.
 
     Within one another only the outermost holds it back, and gives a function to call wherever it may be heard.
 
     >>> try:
-    ...     with undivided() as pause:
+    ...     with hold_interrupts() as pause:
     ...         signal.raise_signal(signal.SIGINT)
     ...         print("still here")
     ...         pause()

@@ -11,6 +11,42 @@ level 0 is at work from the first step on.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Start = Literal["fresh", "continue"]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Which dyadic intervals there are, and where their shortest begin.
+
+    Parameters
+    ----------
+    base
+        Length of the shortest intervals, I_0.
+    start
+        What level 0 does when it re-opens: ``"fresh"``, from the origin, or ``"continue"``, from its own last
+        estimate.
+    """
+
+    base: int = 8
+    start: Start = "fresh"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.base, bool) or not isinstance(self.base, (int, np.integer)) or self.base < 1:
+            raise ValueError(f"base must be an integer >= 1, got {self.base!r}")
+        if self.start not in ("fresh", "continue"):
+            raise ValueError(f"start must be 'fresh' or 'continue', got {self.start!r}")
+        object.__setattr__(self, "base", int(self.base))
+
+    @classmethod
+    def of(cls, given: int | Intervals) -> Intervals:
+        """Intervals that may have been given by their base alone."""
+        return given if isinstance(given, Intervals) else cls(given)
+
 
 def length(level: int, base: int = 1) -> int:
     """Length of the intervals of a level.
@@ -38,10 +74,13 @@ def opening(t: int, base: int = 1) -> int:
     >>> [opening(t, base=8) for t in (8, 9, 16, 24, 32)]
     [1, 0, 2, 1, 3]
     """
-    periods, rest = divmod(t, base)
-    if rest or not periods:
+    if t < base or t % base != 0:
         return 0
-    return (periods & -periods).bit_length()  # one more than the power of two that divides t / base
+    periods, count = t // base, 1
+    while periods % 2 == 0:  # plain arithmetic, for it is compiled too
+        periods //= 2
+        count += 1
+    return count
 
 
 def opened(t: int, base: int = 1) -> int:

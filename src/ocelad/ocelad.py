@@ -9,14 +9,12 @@ and the rule for the weights sees only a vector of losses. It is a learner itsel
 from __future__ import annotations
 
 import copy
-from typing import Any, Generic, Literal
+from typing import Any, Generic
 
 import numpy as np
 
-from .interrupt import undivided
-from .protocols import Array, E, Ensemble, Weights, check_part
-
-Order = Literal["before", "after"]
+from .interrupt import hold_interrupts
+from .protocols import Array, E, Ensemble, Order, Weights, check_order, check_part
 
 
 class Ocelad(Generic[E]):
@@ -30,7 +28,7 @@ class Ocelad(Generic[E]):
         How to combine it, e.g. ``OceladWeights()`` (the paper's), ``FixedShare()``.
     order
         When the loss that the weights see is taken: ``"before"`` the learners see it, as the analysis assumes, or
-        ``"after"``, as the paper's listing says.
+        ``"after"``, as the paper's listing says. None leaves that to the weights, which mostly want it before.
 
     Examples
     --------
@@ -46,16 +44,16 @@ class Ocelad(Generic[E]):
     True
     """
 
-    def __init__(self, ensemble: Ensemble[E], weights: Weights, order: Order = "before") -> None:
+    def __init__(self, ensemble: Ensemble[E], weights: Weights, order: Order | None = None) -> None:
         check_part(
             ensemble, Ensemble, "ensemble", "an ensemble such as Pool(learners), with open, losses, update, mix"
         )
         check_part(weights, Weights, "weights", "a combiner such as FixedShare()")
-        if order not in ("before", "after"):
-            raise ValueError(f"order must be 'before' or 'after', got {order!r}")
+        chosen: Order = getattr(weights, "order", "before") if order is None else order
+        check_order(chosen)
         self.ensemble = ensemble  # line 1
         self.weights = weights
-        self.order = order
+        self.order = chosen
         self.t = 0  # how many losses have been seen
         self.state: Array = np.zeros((0, len(weights.fields)))
         self.lengths: Array = np.zeros(0)
@@ -78,7 +76,7 @@ class Ocelad(Generic[E]):
         """The normalised weight of every slot."""
         return self.weights.probabilities(self.state)
 
-    @undivided()
+    @hold_interrupts()
     def update(self, loss: Any) -> None:
         """Take the next loss."""
         losses = self.ensemble.losses(loss)  # line 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,15 @@ Integers = NDArray[np.int64]
 E = TypeVar("E")
 E_co = TypeVar("E_co", covariant=True)
 E_contra = TypeVar("E_contra", contravariant=True)
+
+
+Order = Literal["before", "after"]
+"""Whether the losses that the weights see are taken before the learners' update or after it."""
+
+
+def check_order(order: object) -> None:
+    if order not in ("before", "after"):
+        raise ValueError(f"order must be 'before' or 'after', got {order!r}")
 
 
 class Loss(Protocol[E_contra]):

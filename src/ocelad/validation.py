@@ -122,6 +122,13 @@ def n_components(value: Any, n_features: int) -> int | None:
     return int(value)
 
 
+def integer(value: Any, name: str, least: int = 1) -> int:
+    """A parameter that counts something."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+    return int(value)
+
+
 def number(value: Any, name: str, *, positive: bool) -> float:
     """A finite number >= 0, or > 0."""
     expected = "a finite number > 0" if positive else "a finite number >= 0"

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from .protocols import Array, Opening, is_number
+from .protocols import Array, Opening, Order, check_order, is_number
 
 TIE = 1e-12
 """Losses closer than this, relative to their size, are equal, but for rounding."""
@@ -82,6 +82,9 @@ class OceladWeights:
         ``"mixture"``, as in the appendix.
     reset
         Whether a level's weight goes back to its rate when the level re-opens (the paper) or is kept.
+    order
+        Whether it sees losses from ``"before"`` the learners' update, as the analysis assumes, or ``"after"``, as
+        the paper's listing says.
 
     Examples
     --------
@@ -93,11 +96,13 @@ class OceladWeights:
 
     regret: Literal["mean", "mixture"] = "mean"
     reset: bool = True
+    order: Order = "before"
     fields: ClassVar[tuple[str, ...]] = ("log_weight", "span", "endless")
 
     def __post_init__(self) -> None:
         if self.regret not in ("mean", "mixture"):
             raise ValueError(f"regret must be 'mean' or 'mixture', got {self.regret!r}")
+        check_order(self.order)
 
     def open(self, state: Array, opening: Opening) -> Array:
         rows = [_interval_row(length) for length in opening.lengths]

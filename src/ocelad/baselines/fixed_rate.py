@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ensemble import Pool
-from ..geometry import Comid, Divergence, LogDet, Metric, NuclearNorm
+from ..geometry import Comid, Divergence, LogDet, Metric, NuclearNorm, Step
 from ..protocols import Ensemble, Learner, Spawn, is_number
 from ..tracker import MetricTracker
 from ..weights import FixedShare
@@ -56,7 +56,7 @@ def comid(step: float, strength: float = 0.01) -> MetricTracker:
     [1.0]
     """
     return MetricTracker(
-        regularizer=NuclearNorm(strength), step=step, threshold_step=1.0, scale=None, ensemble=FixedRate()
+        regularizer=NuclearNorm(strength), step=Step(step, threshold=1.0), scale=None, ensemble=FixedRate()
     )
 
 

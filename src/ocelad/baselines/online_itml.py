@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import validation as validate
 from ..geometry import Comid, Metric, PairLoss, Unregularized
 from ..protocols import Array, is_number
 from ..tracker import MetricTracker
@@ -88,8 +89,7 @@ class Itml:
         low, high = self.quantiles
         if not (is_number(low) and is_number(high) and 0 <= low <= high <= 1):
             raise ValueError(f"quantiles must be two numbers 0 <= near <= far <= 1, got {self.quantiles!r}")
-        if not (isinstance(self.memory, int) and self.memory >= 1):
-            raise ValueError(f"memory must be a whole number >= 1, got {self.memory!r}")
+        validate.integer(self.memory, "memory")
 
     def __call__(self, comid: Comid) -> OnlineItml:
         return OnlineItml(comid, self.quantiles, self.memory)

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from .. import validation as validate
 from ..protocols import Array
+from .euclid import embedded_distance
 
 PLACES = ("A", "B")
 """The clusterings, in the order of their dimensions before the rotation."""
@@ -56,5 +57,4 @@ class Oracle:
 
     def pair_distance(self, pairs: ArrayLike) -> Array:
         """The distance of each pair in the subspace."""
-        x, z = np.moveaxis(np.asarray(pairs, dtype=np.float64), 1, 0)
-        return np.asarray(np.linalg.norm(self.transform(x) - self.transform(z), axis=1))
+        return embedded_distance(self, np.asarray(pairs, dtype=np.float64))

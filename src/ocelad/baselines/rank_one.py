@@ -12,13 +12,13 @@ import math
 
 import numpy as np
 
+from ..compiled import entry, kernel
 from ..protocols import Array, Integers
-from .compiled import compiled
 
 EPS = float(np.finfo(np.float64).eps)
 
 
-@compiled
+@kernel
 def deflate(d: Array, z: Array, V: Array, at: Integers) -> int:
     """Rotate as much as possible out of the way of z; which directions are left, and how many."""
     square, count = 0.0, 0
@@ -42,7 +42,7 @@ def deflate(d: Array, z: Array, V: Array, at: Integers) -> int:
     return count
 
 
-@compiled
+@kernel
 def root(d: Array, squares: Array, i: int, gaps: Array) -> float:
     """l_i; d - l_i goes to ``gaps``, each as exact as if l_i were known to the last bit."""
     k, last = len(d), i == len(d) - 1
@@ -74,7 +74,7 @@ def root(d: Array, squares: Array, i: int, gaps: Array) -> float:
     return d[near] + x
 
 
-@compiled
+@entry
 def turned(w: Array, V: Array, c: Array, a: float) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors, in rows, of V' diag(w) V + a u u', where c = V u."""
     sign, n = math.copysign(1.0, a), len(w)

@@ -12,6 +12,7 @@ from .. import validation as validate
 from ..protocols import Array
 from ..tracker import inputs
 from ..tracker.calibration import best_threshold
+from .euclid import embedded_distance
 
 Takes = Literal["pairs", "labelled points", "points"]
 
@@ -54,13 +55,10 @@ class Windowed:
     def __init__(
         self, batch: Batch, window: int = 500, every: int = 49, takes: Takes = "pairs", once: bool = False
     ) -> None:
-        for name, value in (("window", window), ("every", every)):
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
         if takes not in ("pairs", "labelled points", "points"):
             raise ValueError(f"takes must be 'pairs', 'labelled points' or 'points', got {takes!r}")
-        self.batch, self.window, self.every, self.takes = batch, int(window), int(every), takes
-        self.once = once
+        self.batch, self.takes, self.once = batch, takes, once
+        self.window, self.every = validate.integer(window, "window"), validate.integer(every, "every")
         self.t = 0
         self.fitted: Any = None
         self.threshold_ = 1.0
@@ -94,8 +92,12 @@ class Windowed:
             dues = dues[::-1] if self.fitted is None else dues[:0]
         for due in dues:
             part = slice(max(0, before + due - self.window), before + due)
-            if self._differ(signs[part], classes[part]):
-                self.fitted, self.threshold_ = self._fit(X[part], signs[part], classes[part])
+            given, target = self._task(X[part], signs[part], classes[part])
+            if target is None or len(np.unique(target)) > 1:
+                model = clone(self.batch)
+                model.fit(given, target)
+                threshold = best_threshold(embedded_distance(model, X[part]), signs[part])
+                self.fitted, self.threshold_ = model, threshold
                 break
         self.t, self._kept = t, (X[-self.window :], signs[-self.window :], classes[-self.window :])
         return self
@@ -107,19 +109,12 @@ class Windowed:
             raise ValueError(f"labels must have shape ({m}, 2), the classes of each pair's points, got {labels!r}")
         return np.asarray(labels)
 
-    def _differ(self, y: Array, classes: Any) -> bool:
-        if self.takes == "points":
-            return True
-        return len(np.unique(y if self.takes == "pairs" else classes)) > 1
-
-    def _fit(self, pairs: Array, y: Array, classes: Any) -> tuple[Any, float]:
-        model = clone(self.batch)
+    def _task(self, pairs: Array, y: Array, classes: Any) -> tuple[Array, Any]:
+        """What the method is fitted to."""
         if self.takes == "pairs":
-            model.fit(pairs, y)
-        else:
-            points = pairs.reshape(-1, pairs.shape[2])
-            model.fit(points, classes.ravel() if self.takes == "labelled points" else None)
-        return model, best_threshold(_distances(model, pairs), y)
+            return pairs, y
+        points = pairs.reshape(-1, pairs.shape[2])
+        return points, classes.ravel() if self.takes == "labelled points" else None
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates in which the distance is Euclidean."""
@@ -129,13 +124,8 @@ class Windowed:
 
     def pair_distance(self, pairs: ArrayLike) -> Array:
         """The distance of each pair."""
-        return _distances(self, np.stack(inputs.tuples(pairs, 2, type(self).__name__, None), axis=1))
+        return embedded_distance(self, np.stack(inputs.tuples(pairs, 2, type(self).__name__, None), axis=1))
 
     def predict(self, pairs: ArrayLike) -> NDArray[np.int64]:
         """+1 up to the threshold that was best for the window at the latest fit, -1 beyond."""
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
-
-
-def _distances(model: Any, pairs: Array) -> Array:
-    x, z = model.transform(pairs[:, 0]), model.transform(pairs[:, 1])
-    return np.asarray(np.linalg.norm(x - z, axis=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TextIO, get_args
@@ -15,29 +15,41 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from .. import FileError, MetricTracker, SupervisedMetricTracker, load
-from ..data.tables import Comparisons, Rows, comparisons, read_items, read_rows
+from ..data.tables import Columns, Comparisons, Rows, comparisons, read_items, read_rows
 from ..data.tables.reading import Format
 
-ITEMS = click.option(
-    "--items", metavar="FILE", help="Table of items, with a column id, for columns id_a and id_b."
+Option = Callable[[Any], Any]
+
+
+def option(name: str, default: Any, words: str, also: tuple[str, ...] = (), **more: Any) -> Option:
+    """An option whose default, if it has one, is shown; of a tuple, as words between commas."""
+    if isinstance(default, tuple):
+        default = ",".join(map(str, default))
+    return click.option(f"--{name}", *also, **{"default": default, "show_default": True, "help": words, **more})
+
+
+def count(name: str, default: int | None, words: str, **more: Any) -> Option:
+    """A whole number from 1 on."""
+    return option(name, default, words, type=click.IntRange(1), **more)
+
+
+ITEMS = option("items", None, "Table of items, with a column id, for columns id_a and id_b.", metavar="FILE")
+FORMAT = option(
+    "format", None, "Format of the input, if its name does not tell.", type=click.Choice(get_args(Format))
 )
-FORMAT = click.option(
-    "--format", type=click.Choice(get_args(Format)), help="Format of the input, if its name does not tell."
-)
-OUT = click.option(
-    "--out", default="-", show_default=True, metavar="FILE", help="Where to write; - is standard output."
-)
+OUT = option("out", "-", "Where to write; - is standard output.", metavar="FILE")
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
-    """What is wrong with an input is said in a line, without a traceback."""
+def plain_errors(*more: type[Exception]) -> Iterator[None]:
+    """What is wrong with an input, these errors too, is said in a line, without a traceback."""
+    wrong: tuple[type[Exception], ...] = (FileError, ValueError, ImportError, OSError, EOFError, *more)
     try:
         yield
     except BrokenPipeError:  # whoever was reading has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more, at its end
         sys.exit(128 + 13)  # as if by SIGPIPE
-    except (FileError, ValueError, ImportError, OSError, EOFError) as error:
+    except wrong as error:
         raise click.ClickException(str(error)) from None
 
 
@@ -82,6 +94,16 @@ def columns_like(tracker: MetricTracker, features: Sequence[str]) -> None:
     if len(features) != tracker.n_features_in_ or (own is not None and list(own) != list(features)):
         expected = f"{tracker.n_features_in_} features" + ("" if own is None else f", {', '.join(own)}")
         raise ValueError(f"the metric has {expected}; the table has {len(features)}, {', '.join(features)}")
+
+
+def feature_columns(tracker: MetricTracker, rows: Rows, *others: str) -> Columns:
+    """Where a table of points has the metric's features: by name, or all columns but the others."""
+    names = getattr(tracker, "feature_names_in_", [name for name in rows.header if name not in others])
+    missing = [name for name in (*names, *others) if name not in rows.header]
+    if missing:
+        few = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        raise ValueError(f"{rows.name}: there is no column {missing[0]}; the metric's features are {few}")
+    return Columns.of(rows.header, list(names))
 
 
 @contextmanager

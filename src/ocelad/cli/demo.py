@@ -47,7 +47,7 @@ def demo(seed: int, trials: int, out: Path) -> None:
 
 def _run(trial: Trial, name: str) -> None:
     """Run a trial, and say how it goes."""
-    steps = sum(segment.steps for segment in trial.study.segments)
+    steps = trial.study.steps
     with threadpool_limits(1), tqdm(total=steps, unit=" comparisons", desc=name) as bar:
         for block in trial:  # many small matrices: one BLAS thread is faster than several
             errors = zip(trial.study.methods[:2], trial.measures[:, trial.evaluated - 1, 0], strict=False)

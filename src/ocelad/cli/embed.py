@@ -10,15 +10,13 @@ import numpy as np
 
 from ..data.tables import Columns, parsed, read_rows
 from ..data.tables.reading import Format
-from .common import FORMAT, OUT, opened, plain_errors, saved_metric
+from .common import FORMAT, OUT, count, feature_columns, opened, plain_errors, saved_metric
 
 
 @click.command()
 @click.argument("tracker")
 @click.argument("table")
-@click.option(
-    "--dimensions", default=2, show_default=True, type=click.IntRange(1), help="How many, the most important."
-)
+@count("dimensions", 2, "How many, the most important.")
 @OUT
 @FORMAT
 def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | None) -> None:
@@ -33,20 +31,13 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
     with plain_errors(), closing(read_rows(table, format)) as rows:
         own = saved_metric(tracker)
         metric = own.get_metric()
-        names = getattr(own, "feature_names_in_", None)
-        features = rows.header if names is None else list(names)
-        missing = [name for name in features if name not in rows.header]
-        if missing:
-            few = ", ".join(features[:6]) + (", ..." if len(features) > 6 else "")
-            raise ValueError(f"{rows.name}: there is no column {missing[0]}; the metric's features are {few}")
-        if len(features) != metric.n:
-            raise ValueError(
-                f"{rows.name}: it has {len(features)} columns, and the metric has {metric.n} features"
-            )
+        points = feature_columns(own, rows)
+        if len(points.names) != metric.n:
+            found = f"it has {len(points.names)} columns, and the metric has {metric.n} features"
+            raise ValueError(f"{rows.name}: {found}")
         if dimensions > metric.n:
             raise ValueError(f"--dimensions must be at most {metric.n}, the number of features, got {dimensions}")
-        points = Columns.of(rows.header, features)
-        others = Columns.of(rows.header, [name for name in rows.header if name not in set(features)])
+        others = Columns.of(rows.header, [name for name in rows.header if name not in set(points.names)])
         with opened(out, table, tracker) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([*others.names, *(f"dim_{k + 1}" for k in range(dimensions))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 import numpy as np
@@ -13,29 +13,21 @@ from .. import MetricTracker, plots
 from ..data.tables import Columns, Rows, parsed, read_rows
 from ..data.tables.reading import Format
 from ..track import read_timeline
-from .common import FORMAT, plain_errors, saved_metric
+from .common import FORMAT, feature_columns, option, plain_errors, saved_metric
 
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True))
-@click.option(
-    "--out", default="plot.png", show_default=True, metavar="FILE", help="The figure: .png, .svg or .pdf."
-)
-@click.option(
-    "--kind",
+@option("out", "plot.png", "The figure: .png, .svg or .pdf.", metavar="FILE")
+@option(
+    "kind", None, "Errors, memory and threshold over time; the matrix; or points. [default: what PATH has]",
     type=click.Choice(["timeline", "metric", "embedding"]),
-    help="Errors, memory and threshold over time; the matrix; or points. [default: what PATH has]",
-)
-@click.option("--points", metavar="TABLE", help="For an embedding: a table with the metric's features.")
-@click.option("--label", metavar="COLUMN", help="For an embedding: the column that colours the points.")
+)  # fmt: skip
+@option("points", None, "For an embedding: a table with the metric's features.", metavar="TABLE")
+@option("label", None, "For an embedding: the column that colours the points.", metavar="COLUMN")
 @FORMAT
 def plot(
-    path: str,
-    out: str,
-    kind: Literal["timeline", "metric", "embedding"] | None,
-    points: str | None,
-    label: str | None,
-    format: Format | None,
+    path: str, out: str, kind: str | None, points: str | None, label: str | None, format: Format | None
 ) -> None:
     """Draw PATH: the folder of a run of ocelad track, its timeline.csv, or a file of ocelad.save.
 
@@ -61,22 +53,14 @@ def plot(
         else:
             if points is None or label is None:
                 raise click.UsageError("an embedding needs --points TABLE and --label COLUMN.")
-            figure = _embedding(path, points, label, format)
+            with closing(read_rows(points, format)) as rows:
+                figure = _embedding(saved_metric(path), rows, label)
         figure.savefig(out, dpi=110)
     click.echo(out)
 
 
-def _embedding(path: str, points: str, label: str, format: Format | None) -> Any:
-    with closing(read_rows(points, format)) as rows:
-        return _drawn(saved_metric(path), rows, label)
-
-
-def _drawn(tracker: MetricTracker, rows: Rows, label: str) -> Any:
-    names = getattr(tracker, "feature_names_in_", [name for name in rows.header if name != label])
-    missing = [name for name in (*names, label) if name not in rows.header]
-    if missing:
-        raise ValueError(f"{rows.name}: there is no column {missing[0]}")
-    features, colour = Columns.of(rows.header, list(names)), Columns.of(rows.header, [label])
+def _embedding(tracker: MetricTracker, rows: Rows, label: str) -> Any:
+    features, colour = feature_columns(tracker, rows, label), Columns.of(rows.header, [label])
     found = [
         each for piece in parsed(rows, lambda row: (features.numbers(row), colour.words(row)[0])) for each in piece
     ]

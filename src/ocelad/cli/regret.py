@@ -15,12 +15,13 @@ from .. import data, plots
 from ..files import write_csv
 from ..studies import regret as study
 from . import study_common as o
+from .common import count
 
 
 @click.command()
 @o.with_options(
     *o.figure_options("regret"),
-    o.option("shortest", study.SHORTEST, "Length of the shortest intervals.", type=click.IntRange(min=1)),
+    count("shortest", study.SHORTEST, "Length of the shortest intervals."),
 )
 def regret(seed: int, trials: int, shortest: int, out: Path) -> None:
     """Regret on the paper's drifting clusters: its growth exponents, a table and a figure.

@@ -16,8 +16,11 @@ from ..studies import Results, Store, Study
 from ..studies.methods import DEFAULT, METHODS, slug
 from ..studies.tuning import FIRST_TRIAL, TUNED
 from . import study_common as o
+from .common import option
 from .regret import regret
 from .text import text
+
+_SEGMENTS = tuple(f"{s.steps}:{s.clustering}:{s.drift:g}" for s in SCENARIO)
 
 
 @click.group()
@@ -38,15 +41,8 @@ study.add_command(text)
         f"Who takes part, of {', '.join(map(slug, METHODS))}; NAME@STEP sets a rate; 'all' is all but refits "
         "and readings of the paper.",
     ),
-    click.option(
-        "--rates", default=None, type=click.Path(path_type=Path), help="Rates as 'ocelad study tune' wrote them."
-    ),
-    o.option(
-        "segments",
-        tuple(f"{s.steps}:{s.clustering}:{s.drift:g}" for s in SCENARIO),
-        "STEPS:CLUSTERING:DRIFT of each segment.",
-        callback=o.segments,
-    ),
+    option("rates", None, "Rates as 'ocelad study tune' wrote them.", type=click.Path(path_type=Path)),
+    option("segments", _SEGMENTS, "STEPS:CLUSTERING:DRIFT of each segment.", callback=o.segments),
     *o.SCENARIO,
     *o.RUNNING,
 )
@@ -93,11 +89,9 @@ def tune(trials: int, seed: int, methods: tuple[str, ...], out: Path, **options:
     backend, choices = o.backend(options), []
     if not methods:
         raise click.BadParameter("names no method", param_hint="--methods")
-    for method in methods:
-        if method not in studies.TUNINGS:
-            raise click.BadParameter(
-                f"{slug(method)} has no rates to try: choose of {', '.join(map(slug, studies.TUNINGS))}"
-            )
+    if others := [slug(method) for method in methods if method not in studies.TUNINGS]:
+        known = ", ".join(map(slug, studies.TUNINGS))
+        raise click.BadParameter(f"{others[0]} has no rates to try: choose of {known}")
     for method in methods:
         candidates = studies.TUNINGS[method].study(Study(methods=(method,), **options), method)
         with Store(out / f"tune-{slug(method)}.sqlite", candidates) as store:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,10 @@ from .. import plots
 from ..data import Segment
 from ..studies import BACKENDS, Results, StoreError, Study, summarise
 from ..studies.methods import named, slug
+from .common import Option, count, option, plain_errors
 
 LAST, MOST = 2**32 - 1, 1_000_000
 """The greatest number of a first trial, and how many there may be: all of them must fit into a file and a list."""
-
-
-Option = Callable[[Any], Any]
-
-
-def option(name: str, default: Any, words: str, **more: Any) -> Option:
-    """An option whose default is shown; of a tuple, as words between commas."""
-    if isinstance(default, tuple):
-        default = ",".join(map(str, default))
-    return click.option(f"--{name}", default=default, show_default=True, help=words, **more)
 
 
 def folder(words: str, **more: Any) -> Option:
@@ -77,6 +67,10 @@ def trial_count(words: str, default: int = 24) -> Option:
     return option("trials", default, words, type=click.IntRange(1, MOST))
 
 
+def one_per_core(name: str, words: str) -> Option:
+    return count(name, os.cpu_count() or 1, f"{words}  [default: one per core]", show_default=False)
+
+
 _DEFAULT = Study()
 
 
@@ -97,24 +91,12 @@ SCENARIO = (
 )
 
 RUNNING = (
-    click.option(
-        "--jobs",
-        default=os.cpu_count() or 1,
-        type=click.IntRange(min=1),
-        help="Processes.  [default: one per core]",
-    ),
-    click.option(
-        "--backend",
-        "--engine",
-        default="loky",
-        show_default=True,
-        type=click.Choice(list(BACKENDS)),
-        help="Where trials run.",
-    ),
-    click.option(
-        "--scheduler",
-        default=None,
-        help="Address of a Dask scheduler, for --backend dask; else --jobs processes are started here.",
+    one_per_core("jobs", "Processes."),
+    option("backend", "loky", "Where trials run.", also=("--engine",), type=click.Choice(list(BACKENDS))),
+    option(
+        "scheduler",
+        None,
+        "Address of a Dask scheduler, for --backend dask; else --jobs processes are started here.",
     ),
     folder("Folder of the study; the same command with the same folder goes on where it stopped.", required=True),
 )
@@ -136,13 +118,7 @@ def with_options(*options: Option) -> Callable[[Any], Any]:
     """All these options, and errors of input in one line each."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def wrapped(*args: Any, **kwargs: Any) -> None:
-            try:
-                command(*args, **kwargs)
-            except (ValueError, ImportError, OSError, StoreError) as error:
-                raise click.ClickException(str(error)) from None
-
+        wrapped = plain_errors(StoreError)(command)
         for each in reversed(options):
             wrapped = each(wrapped)
         return wrapped

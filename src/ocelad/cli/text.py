@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from pathlib import Path
 from shutil import rmtree
@@ -19,7 +18,7 @@ from ..data import DriftingTopics, LabelledTexts, TextStream
 from ..files import write_text
 from ..studies import TextResults, TextStudy, run_text
 from . import study_common as o
-from .common import FORMAT
+from .common import FORMAT, count, option
 
 
 def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np.datetime64]:
@@ -38,19 +37,19 @@ def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np
 
 def _option(name: str, words: str, **more: Any) -> Any:
     """An option of the study, with its default."""
-    return o.option(name, getattr(TextStudy, name), words, **more)
+    return option(name, getattr(TextStudy, name), words, **more)
 
 
 @click.command()
 @click.argument("table", required=False, metavar="[FILE]")
 @o.with_options(
     o.folder("Folder for all that is found.", required=True),
-    click.option("--time", help="Column of times.  [default: t, time, timestamp, date or created_at]"),
-    o.option("label", "label", "Column of labels."),
-    o.option("text", "text", "Column of texts."),
+    option("time", None, "Column of times.  [default: t, time, timestamp, date or created_at]"),
+    option("label", "label", "Column of labels."),
+    option("text", "text", "Column of texts."),
     FORMAT,
     _option("features", "How many stems to keep."),
-    click.option("--first", type=click.IntRange(min=1), help="By so many first texts.  [default: by all]"),
+    count("first", None, "By so many first texts.  [default: by all]"),
     _option(
         "back",
         "Which of the latest texts of its own label, and of others, to compare a text with.",
@@ -58,29 +57,26 @@ def _option(name: str, words: str, **more: Any) -> Any:
     ),
     _option("window", "Share of the stream, at its end, to embed."),
     _option("strength", "Of the regularizer, times the number of stems."),
-    click.option(
-        "--event",
-        "events",
+    option(
+        "event",
+        None,
+        "Mark a date; words are shown before and after the first one. May be repeated.  "
+        "[default: when the metric changes most]",
+        also=("events",),
         multiple=True,
         callback=_events,
         metavar="DATE=NAME",
-        help="Mark a date; words are shown before and after the first one. May be repeated.  "
-        "[default: when the metric changes most]",
     ),
-    click.option(
-        "--stem",
-        "stems",
+    option(
+        "stem",
+        None,
+        "Show its relevance over time. May be repeated.  [default: those that change fastest]",
+        also=("stems",),
         multiple=True,
         metavar="WORD",
-        help="Show its relevance over time. May be repeated.  [default: those that change fastest]",
     ),
-    o.option("seed", 0, "Of the made-up stream.", type=click.IntRange(min=0)),
-    click.option(
-        "--threads",
-        default=os.cpu_count() or 1,
-        type=click.IntRange(min=1),
-        help="Trackers that learn at a time.  [default: one per core]",
-    ),
+    option("seed", 0, "Of the made-up stream.", type=click.IntRange(min=0)),
+    o.one_per_core("threads", "Trackers that learn at a time."),
 )
 def text(
     table: str | None, out: Path, events: dict[str, np.datetime64], stems: tuple[str, ...], **options: Any

@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,66 +14,49 @@ import click
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from .. import MetricTracker, NuclearNorm
+from .. import Intervals, MetricTracker, Step
 from ..data.tables import Columns, Form, Labelled, Rows, matching, read_rows
 from ..data.tables.reading import Format
 from ..track import Run, Settings
 from ..track.alone import alone
 from ..track.run import PREDICTIONS, Stopped
 from ..tracker.pair_sampling import Strategy
-from .common import FORMAT, ITEMS, auc_in_words, form_for, plain_errors
+from .common import FORMAT, ITEMS, auc_in_words, count, form_for, option, plain_errors
 from .stopping import Stopping
 
 
 @click.command()
 @click.argument("table")
-@click.option("--out", default="track", show_default=True, metavar="DIR", help="Folder for all that is written.")
+@option("out", "track", "Folder for all that is written.", metavar="DIR")
 @click.option("--resume", is_flag=True, help="Go on where the run in --out stopped, or begin if there is none.")
 @click.option("--new-input", is_flag=True, help="With --resume: the input goes on, and does not begin again.")
 @click.option("--overwrite", is_flag=True, help="Begin anew even if there is a run in --out.")
 @click.option("--skip-bad", is_flag=True, help="Write bad rows to rejected.csv instead of stopping at the first.")
-@click.option("--label", metavar="COLUMN", help="Rows are labelled points: compare each with earlier ones.")
-@click.option("--within", multiple=True, metavar="COLUMN", help="Compare rows only if these cells are the same.")
-@click.option(
-    "--features", multiple=True, metavar="PATTERN", help="Feature columns, such as 'f*'. [default: the rest]"
-)
-@click.option(
-    "--pairs", default="balanced", show_default=True, type=click.Choice(get_args(Strategy)),
-    help="With which of the last rows a labelled row is compared.",
+@option("label", None, "Rows are labelled points: compare each with earlier ones.", metavar="COLUMN")
+@option("within", None, "Compare rows only if these cells are the same.", multiple=True, metavar="COLUMN")
+@option("features", None, "Feature columns, such as 'f*'. [default: the rest]", multiple=True, metavar="PATTERN")
+@option(
+    "pairs", "balanced", "With which of the last rows a labelled row is compared.",
+    type=click.Choice(get_args(Strategy)),
 )  # fmt: skip
-@click.option(
-    "--memory", default=128, show_default=True, type=click.IntRange(1), help="How many are the last rows."
-)
-@click.option(
-    "--per-row", default=2, show_default=True, type=click.IntRange(1), help="Comparisons of a labelled row."
-)
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Of the draw of rows."
-)
+@count("memory", 128, "How many are the last rows.")
+@count("per-row", 2, "Comparisons of a labelled row.")
+@option("seed", 0, "Of the draw of rows.", type=click.IntRange(0, 2**32 - 1))
 @ITEMS
 @FORMAT
-@click.option(
-    "--every", default=100, show_default=True, type=click.IntRange(1), help="Comparisons per time line row."
-)
-@click.option(
-    "--checkpoint", default=10_000, show_default=True, type=click.IntRange(1),
-    help="Comparisons between two checkpoints (there is one every minute, too).",
-)  # fmt: skip
+@count("every", 100, "Comparisons per time line row.")
+@count("checkpoint", 10_000, "Comparisons between two checkpoints (there is one every minute, too).")
 @click.option("--no-predictions", is_flag=True, help="Do not write predictions.csv.")
 @click.option("--echo", is_flag=True, help="Print predictions to standard output as they come.")
 @click.option("--paper", is_flag=True, help="The paper's setting instead of the recommended one.")
-@click.option(
-    "--step", type=click.FloatRange(0, min_open=True), help="COMID's step. [default: 32, with --paper 1]"
-)
-@click.option(
-    "--strength", type=click.FloatRange(0), help="Of the regularizer. [default: 0.02, with --paper 0.01]"
-)
-@click.option("--base", type=click.IntRange(1), help="Shortest memory. [default: 128, with --paper 1]")
-@click.option(
-    "--step-cap/--no-step-cap", default=None,
-    help="No step longer than it takes to mend the comparison at hand. [default: yes, with --paper no]",
+@option("step", None, "COMID's step. [default: 32, with --paper 1]", type=click.FloatRange(0, min_open=True))
+@option("strength", None, "Of the regularizer. [default: 0.02, with --paper 0.01]", type=click.FloatRange(0))
+@count("base", None, "Shortest memory. [default: 128, with --paper 1]")
+@option(
+    "step-cap/--no-step-cap", None,
+    "No step longer than it takes to mend the comparison at hand. [default: yes, with --paper no]",
 )  # fmt: skip
-@click.option("--max-rank", type=click.IntRange(1), help="Directions that a learner may keep. [default: all]")
+@count("max-rank", None, "Directions that a learner may keep. [default: all]")
 def track(
     table: str, out: str, resume: bool, new_input: bool, overwrite: bool, skip_bad: bool,
     label: str | None, within: tuple[str, ...], features: tuple[str, ...], pairs: Strategy, memory: int,
@@ -153,15 +137,17 @@ def _tracker(
     max_rank: int | None,
 ) -> MetricTracker:
     tracker = MetricTracker.paper() if paper else MetricTracker.cautious()
-    given = {
-        "step_cap": step_cap,
-        "step": step,
-        "regularizer": None if strength is None else NuclearNorm(strength),
-        "base": base,
-        "max_rank": max_rank,
-    }
-    tracker.set_params(**{name: value for name, value in given.items() if value is not None})
-    return tracker
+    return tracker.set_params(
+        step=_but(Step.of(tracker.step), size=step, capped=step_cap),
+        regularizer=_but(tracker.regularizer, strength=strength),
+        base=_but(Intervals.of(tracker.base), base=base),
+        max_rank=max_rank,
+    )
+
+
+def _but(part: Any, **given: Any) -> Any:
+    """The same, but for what is given."""
+    return replace(part, **{name: value for name, value in given.items() if value is not None})
 
 
 def _show(run: Run, echo: bool) -> None:

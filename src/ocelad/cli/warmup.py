@@ -7,7 +7,8 @@ import time
 import click
 import numpy as np
 
-from .. import CoinBetting, FixedShare, MetricTracker, NuclearNorm, Unregularized
+from .. import MetricTracker
+from ..engine.stack_engine import DICTIONARY
 
 
 @click.command()
@@ -17,9 +18,11 @@ def warmup() -> None:
     They are compiled on first use and kept on disk; this does it now, say while an image is built.
     """
     start = time.perf_counter()
-    for weights in (FixedShare(), CoinBetting()):  # all in one call, and step by step
-        for n, regularizer in ((2, NuclearNorm()), (100, NuclearNorm()), (64, Unregularized())):
-            pairs = np.zeros((2, 2, n))
-            pairs[:, 0, :2] = 1.0, 2.0
-            MetricTracker(weights=weights, regularizer=regularizer).partial_fit(pairs, [1, -1])
+    for n in (
+        2,
+        DICTIONARY,
+    ):  # few features and many: the same code takes dense and sparse ones, to learn or judge
+        pairs = np.ones((1, 2, n))
+        pairs[:, 0] = 2.0
+        MetricTracker().partial_fit(pairs, [1]).predict(pairs)
     click.echo(f"The kernels are ready ({time.perf_counter() - start:.1f} s).")

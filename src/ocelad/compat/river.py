@@ -5,14 +5,15 @@ Needs river: ``pip install "ocelad[river]"``.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Hashable
 from random import Random
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
+from .. import validation as validate
 from ..protocols import Array
 from ..tracker import MetricTracker
 from .columns import Columns, Named, checked
@@ -75,7 +76,7 @@ class MetricTransformer(base.SupervisedTransformer):  # type: ignore[misc]
         seed: int | None = None,
     ) -> None:
         self.tracker = tracker
-        self.window = _count(window, "window", 1)
+        self.window = validate.integer(window, "window")
         self.max_features = max_features
         self.shared_columns = shared_columns
         self.seed = seed
@@ -166,9 +167,7 @@ class PairClassifier(base.Classifier):  # type: ignore[misc]
             return {False: 0.5, True: 0.5}
         distance = self.metric.distance(first, second)
         margin = self.metric.mu - distance * distance
-        tail = math.exp(-abs(margin))  # never overflows
-        likely, unlikely = 1.0 / (1.0 + tail), tail / (1.0 + tail)
-        return {False: unlikely, True: likely} if margin >= 0 else {False: likely, True: unlikely}
+        return {False: float(expit(-margin)), True: float(expit(margin))}
 
     def predict_one(self, x: Named, **_: Any) -> bool:
         """Whether the points are similar."""
@@ -211,14 +210,9 @@ def pair(x: Named, z: Named, prefixes: tuple[str, str] = PREFIXES) -> dict[Hasha
 def _metric(tracker: Any, max_features: Any, shared_columns: Any) -> NamedTracker:
     if not (tracker is None or isinstance(tracker, MetricTracker)):
         raise ValueError(f"tracker must be a MetricTracker or None, got {tracker!r}")
-    own, shared = _count(max_features, "max_features", 1), _count(shared_columns, "shared_columns", 0)
+    own = validate.integer(max_features, "max_features")
+    shared = validate.integer(shared_columns, "shared_columns", least=0)
     return NamedTracker(MetricTracker() if tracker is None else tracker, Columns(own, shared))
-
-
-def _count(value: Any, name: str, least: int) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-    return int(value)
 
 
 def _prefixes(value: Any) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.kernels.jit import entry, kernel, sums
+from ..compiled import entry, kernel, sums
 from ..protocols import Array, Integers
 from .knn import squares
 

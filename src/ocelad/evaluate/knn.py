@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.kernels.jit import entry, kernel
+from ..compiled import entry, kernel
 from ..protocols import Array, Integers
 
 

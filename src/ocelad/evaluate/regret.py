@@ -29,7 +29,7 @@ def interval_sums(values: ArrayLike) -> Array:
            [nan,  2.,  6.],
            [nan, nan,  4.]])
     """
-    total = _totals(np.asarray(values, dtype=np.float64))
+    total = totals(np.asarray(values, dtype=np.float64))
     sums = total[None, 1:] - total[:-1, None]
     sums[np.tril_indices(len(sums), -1)] = np.nan
     return sums
@@ -103,7 +103,7 @@ class Regret:
             )
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             raise ValueError("ours and theirs must be finite losses")
-        return cls(_totals(a - b))
+        return cls(totals(a - b))
 
     def __len__(self) -> int:
         return self.totals.shape[1] - 1
@@ -137,6 +137,7 @@ class Regret:
         return np.array([self.of_length(length).max() for length in wanted])
 
 
-def _totals(values: Array) -> Array:
+def totals(values: Array) -> Array:
+    """Prefix sums, the first of them 0."""
     start = np.zeros((*values.shape[:-1], 1))
     return np.concatenate([start, np.cumsum(values, axis=-1)], axis=-1)

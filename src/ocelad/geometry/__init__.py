@@ -6,6 +6,7 @@ from .losses import Hinge, Logistic, MarginLoss, OrderLoss, PairLoss, SquaredHin
 from .mahalanobis import Mahalanobis
 from .metric import Metric
 from .regularizers import L1, NuclearNorm, Regularizer, SquaredFrobenius, Unregularized
+from .steps import Step
 
 __all__ = [
     "L1",
@@ -25,6 +26,7 @@ __all__ = [
     "Regularizer",
     "SquaredFrobenius",
     "SquaredHinge",
+    "Step",
     "Unregularized",
     "VonNeumann",
 ]

@@ -14,6 +14,14 @@ from scipy import sparse
 
 from ..protocols import Array, snapshot
 
+SQUARE = 2048
+"""Up to this many features the factor of a metric is a square matrix, as users of metric-learn expect."""
+
+SMALL = 1 << 14
+"""Rows of up to this many entries are worth a singular value decomposition."""
+
+EPS = float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True, eq=False)
 class Dense:
@@ -66,13 +74,25 @@ class Parts:
         return inside + self.sigma * own
 
     def factor(self, rank: int | None = None) -> Array:
+        """L with M = L'L, the most important rows first; beyond `SQUARE` features without rows of zeros."""
         if self.sigma > 0.0 or (self.extra < 0.0).any():
             return Dense(self.M).factor(rank)
-        U, s, _ = np.linalg.svd(self.columns * np.sqrt(self.extra), full_matrices=False)
-        rows = (U * s).T[:rank]
+        rows = principal((self.columns * np.sqrt(self.extra)).T)[:rank]
+        if rank is None and self.n > SQUARE:
+            return _signed(rows)
         L = np.zeros((self.n if rank is None else rank, self.n))
         L[: len(rows)] = rows
         return _signed(L)
+
+
+def principal(rows: Array) -> Array:
+    """Other rows of the same L'L, orthogonal and the longest first, without those that are rounding."""
+    if rows.size <= SMALL:
+        _, s, Vt = np.linalg.svd(rows, full_matrices=False)
+        return s[:, None] * Vt
+    square, V = np.linalg.eigh(rows @ rows.T)  # less exact where rows are short, and as good for L'L
+    kept = square > len(square) * EPS * square[-1:].max(initial=0.0)
+    return (V[:, kept].T @ rows)[::-1]
 
 
 def _signed(L: Array) -> Array:

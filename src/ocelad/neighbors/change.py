@@ -16,8 +16,11 @@ from typing import Protocol
 import numpy as np
 
 from .. import validation as validate
+from ..geometry import Mahalanobis
+from ..geometry.quadratic import Parts
 from ..protocols import Array
 
+EPS = float(np.finfo(np.float64).eps)
 SMALLEST = 1e-280
 """Below this an entry of M has lost digits."""
 
@@ -41,6 +44,17 @@ def matrix(metric: MovingMetric, n: int) -> Array:
     if 0.0 < largest < SMALLEST or getattr(metric, "scale_", 1.0) > 1.0 / math.sqrt(SMALLEST):
         raise OverflowError("the features are too large for the matrix to be written in their units: rescale them")
     return np.array(M)
+
+
+def columns(metric: MovingMetric, M: Array) -> tuple[Array, Array]:
+    """C and w with M = C' diag(w) C: a learned metric has them, of any other they are its eigenvectors."""
+    own = metric.get_metric() if hasattr(metric, "get_metric") else None
+    if isinstance(own, Mahalanobis) and own.rank is None and isinstance(own.form, Parts) and own.form.sigma == 0.0:
+        return np.ascontiguousarray(own.form.columns.T) / own.unit, own.form.extra
+    unit = float(np.abs(M).max()) or 1.0
+    s, V = np.linalg.eigh(M / unit)
+    kept = s > len(s) * EPS * max(float(s[-1]), 0.0)
+    return np.ascontiguousarray(V[:, kept].T), unit * s[kept]
 
 
 def threshold(metric: MovingMetric) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from .. import validation as validate
 from ..protocols import Array, Integers
-from .change import MovingMetric, fingerprint, matrix, moved, threshold
-from .projection import Projection, factor
+from .change import MovingMetric, columns, fingerprint, matrix, moved, threshold
+from .projection import Form, Projection, Stale
 
 SAMPLE = 4096
 """``moved`` looks at no more than so many of the stored points, evenly spaced."""
@@ -46,6 +47,7 @@ class MovingIndex:
         self._taken: set[int] = set()
         self._next = 0
         self._projection: Projection | None = None
+        self._last: Form | None = None  # the metric as it was when last asked for
         self._exported: tuple[Array, float] | None = None
 
     def __len__(self) -> int:
@@ -112,20 +114,29 @@ class MovingIndex:
         if not len(self) or not len(queries):
             return distances, ids
         reach = threshold(self.metric) if within_threshold else math.inf
-        nearest = self._projected().nearest(self._X[: len(self)], queries, int(k))
+        nearest = self._nearest(queries, int(k))
         for row, (squares, at) in enumerate(nearest):
             d = np.sqrt(squares)
             similar = int(np.searchsorted(d, reach, side="right"))
             distances[row, :similar], ids[row, :similar] = d[:similar], self._ids[at[:similar]]
         return distances, ids
 
-    def _projected(self) -> Projection:
-        X = self._X[: len(self)]
-        M = matrix(self.metric, X.shape[1])
-        if self._projection is None or not np.array_equal(self._projection.M, M):
-            self._projection = Projection(M, X)
+    def _nearest(self, queries: Array, k: int) -> list[tuple[Array, Integers]]:
+        """Under the metric as it is now, by a projection that may be older."""
+        X, form = self._X[: len(self)], self._form()
+        if self._projection is not None:
+            self._projection.extend(X)
+            with suppress(Stale):
+                return self._projection.nearest(form, X, queries, k)
+        self._projection = Projection(form, X)
         self._projection.extend(X)
-        return self._projection
+        return self._projection.nearest(form, X, queries, k)
+
+    def _form(self) -> Form:
+        M = matrix(self.metric, self._X.shape[1])
+        if self._last is None or not np.array_equal(self._last.M, M):
+            self._last = Form(M, *columns(self.metric, M))
+        return self._last
 
     # For an index elsewhere
 
@@ -135,7 +146,7 @@ class MovingIndex:
         `stale` and `moved` count from the latest export.
         """
         M = matrix(self.metric, self._X.shape[1])
-        Z = self._X[: len(self)].reshape(len(self), len(M)) @ factor(M).T
+        Z = self._X[: len(self)].reshape(len(self), len(M)) @ Form(M, *columns(self.metric, M)).L.T
         self._exported = M, threshold(self.metric)
         return Z, self.ids
 

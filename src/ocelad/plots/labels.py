@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..protocols import Array
-from .style import plain
+from .style import note, plain
 
 TURN = 0.9  # radians from one place that is tried to the next, on a spiral
 GROWTH = 0.35  # points farther out, each time
@@ -28,13 +28,10 @@ def place_labels(
     figure = axes.figure
     figure.canvas.draw()  # where the axes are is known only then
     figure.set_layout_engine("none")
-    renderer, unit = figure.canvas.get_renderer(), figure.dpi / 72
-    inside = axes.get_window_extent(renderer)
+    unit, inside = figure.dpi / 72, axes.get_window_extent()
     middles, halves = np.zeros((0, 2)), np.zeros((0, 2))
     for point, word, colour in zip(axes.transData.transform(points), words, colours, strict=True):
-        probe = axes.text(0, 0, word, fontsize=size)
-        box = probe.get_window_extent(renderer)
-        probe.remove()
+        box = _box(axes, word, size)
         half = np.array([box.width, 0.8 * box.height]) / 2 + 0.8 * unit  # a line's height has air in it
         turns = np.arange(TRIES)
         offsets = GROWTH * unit * turns[:, None] * np.stack([np.cos(TURN * turns), np.sin(TURN * turns)], axis=1)
@@ -66,30 +63,28 @@ def place_labels(
         )
 
 
+def _box(axes: Any, words: str, size: float) -> Any:
+    """How large words will be."""
+    probe = axes.text(0, 0, words, fontsize=size)
+    box = probe.get_window_extent()
+    probe.remove()
+    return box
+
+
 def mark_dates(panels: Sequence[Any], events: dict[str, np.datetime64]) -> None:
     """A line at each date through all panels, its name above the first, in another row where two would collide."""
     top, figure = panels[0], panels[0].figure
     figure.canvas.draw()
-    renderer, unit = figure.canvas.get_renderer(), figure.dpi / 72
+    unit, right = figure.dpi / 72, top.get_window_extent().x1
     ends: list[float] = []  # of the last name in each row
-    right = top.get_window_extent(renderer).x1
     for name, when in sorted(events.items(), key=lambda item: item[1]):
         for axes in panels:
             axes.axvline(when, color="0.25", lw=0.9, ls="--", zorder=2.5)
-        probe = top.text(0, 0, plain(name), fontsize=8)
-        width = probe.get_window_extent(renderer).width
-        probe.remove()
+        width = _box(top, plain(name), 8.0).width
         line = top.transData.transform((top.convert_xunits(when), 0))[0]
         x = min(line - 2 * unit, right - width)
         row = next((k for k, end in enumerate(ends) if end < x), len(ends))
         ends[row : row + 1] = [x + width + 6 * unit]
-        top.annotate(
-            plain(name),
-            (when, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=((x - line) / unit, 3 + 10 * row),
-            textcoords="offset points",
-            fontsize=8,
-        )
+        note(top, plain(name), when, 1.0, ((x - line) / unit, 3 + 10 * row))
     if ends:
         top.set_title(top.get_title(), pad=6 + 10 * len(ends))

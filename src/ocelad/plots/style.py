@@ -42,8 +42,26 @@ def pyplot() -> Any:
     return plt
 
 
+def new_figure(*shape: int, size: tuple[float, float], **more: Any) -> tuple[Any, Any]:
+    """A figure of so many inches, and its axes."""
+    return pyplot().subplots(*shape, figsize=size, layout="constrained", **more)
+
+
 def axes_or_new(axes: Axes | None, size: tuple[float, float]) -> Any:
-    return pyplot().subplots(figsize=size, layout="constrained")[1] if axes is None else axes
+    return new_figure(size=size)[1] if axes is None else axes
+
+
+def scatter(axes: Any, points: Array, labels: Any, classes: Any, **look: Any) -> None:
+    """Points of the plane, each class in its colour and with its marker."""
+    for label, colour, marker in zip(classes, cycle(COLOURS), cycle(MARKERS), strict=False):
+        own = points[labels == label]
+        axes.scatter(*own.T, color=colour, marker=marker, lw=0, label=str(label), **look)
+
+
+def note(axes: Any, words: str, x: Any, y: float, offset: tuple[float, float] = (0, 0), **look: Any) -> None:
+    """Words at x of the data and y of the height of the axes, from 0 to 1, and so many points off."""
+    frame = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "fontsize": 8}
+    axes.annotate(words, (x, y), xytext=offset, **{**frame, **look})
 
 
 def plain(words: str) -> str:
@@ -95,17 +113,9 @@ def mark_events(axes: Any, events: Sequence[Event], named: bool = True) -> None:
         lines.setdefault(event.kind, axes.axvline(event.t, **style))
         if named and roomy:
             last = right - event.t < (right - left) / EVENTS  # its name goes to the left, to stay within the axes
-            axes.annotate(
-                event.kind,
-                (event.t, 1.0),
-                xycoords=("data", "axes fraction"),
-                xytext=(-3 if last else 3, -3),
-                textcoords="offset points",
-                ha="right" if last else "left",
-                va="top",
-                fontsize=8,
-                bbox={"facecolor": "white", "alpha": 0.7, "lw": 0, "pad": 1},
-            )
+            side, right_of = ("right", -3) if last else ("left", 3)
+            box = {"facecolor": "white", "alpha": 0.7, "lw": 0, "pad": 1}
+            note(axes, event.kind, event.t, 1.0, (right_of, -3), ha=side, va="top", bbox=box)
     if named and not roomy:
         legend = axes.get_legend()
         legend_beside(axes, legend.get_title().get_text() if legend else None, lines)

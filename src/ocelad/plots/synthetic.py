@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from ..data import DriftingClusters
 from ..protocols import Array
 from ..studies import Results, Study
-from .style import COLOURS, MARKERS, line_styles, pyplot, stack_weights
+from .style import line_styles, new_figure, note, scatter, stack_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,9 +24,7 @@ def experiment(results: Results) -> Figure:
     Bands are two standard errors to either side, for P(NMI > 0.8) as Wilson has them; of more than twelve methods
     they would hide one another. Of one trial NMI itself is shown.
     """
-    figure, (top, *panels) = pyplot().subplots(
-        3, 1, figsize=(9, 8.5), sharex=True, height_ratios=(1, 3, 3), layout="constrained"
-    )
+    figure, (top, *panels) = new_figure(3, 1, size=(9, 8.5), sharex=True, height_ratios=(1, 3, 3))
     _rate_of_change(top, results.study)
     _measures(panels, results, bands=len(results.study.methods) <= 12)
     panels[1].set(xlabel="time step")
@@ -41,9 +38,7 @@ def tracking(results: Results, levels: Sequence[tuple[int, Any]]) -> Figure:
 
     ``levels`` are those that a `Trial` keeps.
     """
-    figure, panels = pyplot().subplots(
-        3, 1, figsize=(9, 8), sharex=True, height_ratios=(3, 3, 2.2), layout="constrained"
-    )
+    figure, panels = new_figure(3, 1, size=(9, 8), sharex=True, height_ratios=(3, 3, 2.2))
     study, (top, _, bottom) = results.study, panels
     _measures(panels, results)
     top.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.22), frameon=False, fontsize=9)
@@ -55,16 +50,10 @@ def tracking(results: Results, levels: Sequence[tuple[int, Any]]) -> Figure:
         stack_weights(bottom, [t for t, _ in levels], weights, longest)
         if len(results.trials) > 1:
             bottom.set_ylabel("weight of time-scale\n(first trial)")
-    bottom.set(xlabel="comparisons seen", xlim=(0, study.starts[-1] + study.segments[-1].steps))
+    bottom.set(xlabel="comparisons seen", xlim=(0, study.steps))
     for start, segment in zip(study.starts, study.segments, strict=True):
-        top.annotate(
-            f"{segment.clustering}, {DRIFTS.get(segment.drift, f'drift {segment.drift:g}')}",
-            (start + segment.steps / 2, 0.97),
-            xycoords=("data", "axes fraction"),
-            ha="center",
-            va="top",
-            fontsize=9,
-        )
+        words = f"{segment.clustering}, {DRIFTS.get(segment.drift, f'drift {segment.drift:g}')}"
+        note(top, words, start + segment.steps / 2, 0.97, ha="center", va="top", fontsize=9)
     figure.suptitle("Tracking a similarity function that drifts and jumps" + _trials(results))
     return figure
 
@@ -108,33 +97,25 @@ def _around_share(values: Array) -> tuple[Array, Array]:
 
 def _rate_of_change(panel: Any, study: Study) -> None:
     """The norm of a rotation step over time, and arrows where the clustering changes."""
-    edges = [*study.starts, study.starts[-1] + study.segments[-1].steps]
+    edges = [*study.starts, study.steps]
     drifts = [segment.drift for segment in study.segments]
     panel.stairs(drifts, edges, color="black", lw=1.5)
     top = max(*drifts, 0.01)
     panel.set(ylabel="drift per step", ylim=(-0.05 * top, 1.6 * top), xlim=(0, edges[-1]))
     for jump in study.jumps:
-        before, after = study.segments[jump - 1].clustering, study.segments[jump].clustering
-        panel.annotate(
-            f"{before} → {after}",
-            (study.starts[jump], 0),
-            (study.starts[jump], 1.3 * top),
-            arrowprops={"arrowstyle": "->"},
-            ha="center",
-            fontsize=9,
-        )
+        before, after = (segment.clustering for segment in study.segments[jump - 1 : jump + 1])
+        at, look = study.starts[jump], {"arrowprops": {"arrowstyle": "->"}, "ha": "center", "fontsize": 9}
+        panel.annotate(f"{before} → {after}", (at, 0), (at, 1.3 * top), **look)
 
 
 def clusterings(data: DriftingClusters, dimensions: int = 3, points: int = 1000) -> Figure:
     """The same points coloured by clustering A, left, and B, right, in the subspaces of A, of B, and of noise."""
-    figure, panels = pyplot().subplots(3, 2, figsize=(7, 9), layout="constrained")
+    figure, panels = new_figure(3, 2, size=(7, 9))
     spaces = {"subspace A": 0, "subspace B": dimensions, "noise": 2 * dimensions}
     for row, (space, first) in zip(panels, spaces.items(), strict=True):
         for panel, (clustering, labels) in zip(row, {"A": data.A, "B": data.B}.items(), strict=True):
             X, labels = data.points[:points, first : first + 2], labels[:points]
-            for label, colour, marker in zip(np.unique(labels), cycle(COLOURS), cycle(MARKERS), strict=False):
-                own = X[labels == label]
-                if own.shape[1] == 2:
-                    panel.scatter(*own.T, s=6, color=colour, marker=marker, alpha=0.6, lw=0)
+            if X.shape[1] == 2:
+                scatter(panel, X, labels, np.unique(labels), s=6, alpha=0.6)
             panel.set(title=f"{space}, labels {clustering}", xticks=[], yticks=[], aspect="equal")
     return figure

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle, islice
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..studies import TextResults
 from .labels import mark_dates, place_labels
-from .style import COLOURS, MARKERS, PALETTE, legend_beside, line_styles, plain, pyplot
+from .style import COLOURS, MARKERS, PALETTE, legend_beside, line_styles, new_figure, plain, scatter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ def texts_per_day(results: TextResults, events: Events | None = None) -> Figure:
     texts = results.texts
     days = texts.times.astype("datetime64[D]")
     calendar = np.arange(days[0], days[-1] + 2)
-    figure, axes = pyplot().subplots(figsize=(8, 3.4), layout="constrained")
+    figure, axes = new_figure(size=(8, 3.4))
     below = np.zeros(len(calendar) - 1)
     for number, (name, colour) in enumerate(zip(texts.classes, cycle(COLOURS), strict=False)):
         count = np.bincount((days[texts.labels == number] - days[0]).astype(int), minlength=len(below))
@@ -46,14 +46,12 @@ def texts_per_day(results: TextResults, events: Events | None = None) -> Figure:
 
 def text_embeddings(results: TextResults) -> Figure:
     """The window's texts in the first two dimensions of the metric learned up to its midpoint, and of PCA."""
-    figure, panels = pyplot().subplots(1, 2, figsize=(9.5, 4.6), layout="constrained")
-    labels = results.texts.labels[results.window]
+    figure, panels = new_figure(1, 2, size=(9.5, 4.6))
+    labels, classes = results.texts.labels[results.window], range(len(results.texts.classes))
     for axes, method, name in zip(panels, ("learned", "pca"), ("Learned metric", "PCA"), strict=True):
         Z, error = results.embeddings[method][:, :2], results.loo_knn_error[method]["all"]
         for part in np.array_split(np.arange(len(Z)), 20):  # in turn, so that no label hides the others
-            for number, (colour, marker) in enumerate(zip(COLOURS, MARKERS, strict=True)):
-                own = Z[part][labels[part] == number]
-                axes.scatter(*own.T, s=7, color=colour, marker=marker, alpha=0.55, lw=0)
+            scatter(axes, Z[part], labels[part], classes, s=7, alpha=0.55)
         low, high = np.percentile(Z, [0.2, 99.8], axis=0)
         _frame(axes, low, high, margin=0.06)
         dimensions, k = results.study.dimensions, results.study.k
@@ -71,9 +69,7 @@ def words(results: TextResults, moments: Mapping[str, int] | None = None, top: i
     moments = results.moments() if moments is None else moments
     rows = -(-len(moments) // 2)
     shape = (rows, 2) if len(moments) > 1 else (1, 1)
-    figure, panels = pyplot().subplots(
-        *shape, figsize=(4.8 * shape[1], 4.7 * rows + 0.4), layout="constrained", squeeze=False
-    )
+    figure, panels = new_figure(*shape, size=(4.8 * shape[1], 4.7 * rows + 0.4), squeeze=False)
     for axes in panels.flat[len(moments) :]:
         axes.set_visible(False)
     places = {look: results.maps[look].T for look in moments.values()}
@@ -101,7 +97,7 @@ def stem_relevance(
         if stem not in results.stems:
             raise ValueError(f"stems must be among the {len(results.stems)} kept, which {stem!r} is not")
     chosen = [results.stems.index(stem) for stem in stems] or results.fastest(top).tolist()
-    figure, axes = pyplot().subplots(figsize=(8, 3.8), layout="constrained")
+    figure, axes = new_figure(size=(8, 3.8))
     for stem, (colour, dash) in zip(chosen, line_styles(PALETTE), strict=False):
         share = 100 * results.relevance[:, stem]
         axes.plot(results.times(), share, color=colour, ls=dash, lw=1.8, label=results.stems[stem])
@@ -117,20 +113,16 @@ def stem_relevance(
 
 def text_errors(results: TextResults) -> Figure:
     """How well the window's texts are classified by their neighbours, and how well comparisons are foretold."""
-    figure, (left, right) = pyplot().subplots(1, 2, figsize=(9.5, 3.4), layout="constrained", width_ratios=(5, 4))
+    figure, (left, right) = new_figure(1, 2, size=(9.5, 3.4), width_ratios=(5, 4))
     methods = list(results.loo_knn_error)[::-1]
-    for shift, kind, colour, name in (
-        (0.2, "all", COLOURS[0], "all texts"),
-        (-0.2, "unique", COLOURS[5], "no repetitions"),
-    ):
+    kinds = ("all", "all texts", COLOURS[0], 0.2), ("unique", "no repetitions", COLOURS[5], -0.2)
+    for kind, name, colour, shift in kinds:
         values = [100 * results.loo_knn_error[method][kind] for method in methods]
         bars = left.barh(np.arange(len(methods)) + shift, values, height=0.38, color=colour, label=name)
         left.bar_label(bars, fmt="%.1f", fontsize=8, padding=2)
     left.set_yticks(np.arange(len(methods)), [NAMES[method] for method in methods], fontsize=9)
-    k, dimensions = results.study.k, results.study.dimensions
-    left.set(
-        title=f"Leave-one-out {k}-NN error in {dimensions}-D, %", xlim=(0, 1.15 * left.get_xlim()[1]), xticks=[]
-    )
+    title = f"Leave-one-out {results.study.k}-NN error in {results.study.dimensions}-D, %"
+    left.set(title=title, xlim=(0, 1.15 * left.get_xlim()[1]), xticks=[])
     left.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.4, -0.02), ncols=2)
     rates = results.study.rates
     if rates:
@@ -154,14 +146,12 @@ def _frame(axes: Any, low: Any, high: Any, margin: float) -> None:
 def _label_legend(figure: Any, classes: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
 
-    looks = islice(zip(cycle(COLOURS), cycle(MARKERS), strict=False), len(classes))
     handles = [
         Line2D([], [], color=colour, marker=marker, ls="", label=plain(name))
-        for name, (colour, marker) in zip(classes, looks, strict=True)
+        for name, colour, marker in zip(classes, cycle(COLOURS), cycle(MARKERS), strict=False)
     ]
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=min(7, len(classes)), frameon=False, fontsize=9
-    )
+    look = {"loc": "outside lower center", "ncols": min(7, len(classes)), "frameon": False, "fontsize": 9}
+    figure.legend(handles=handles, **look)
 
 
 def _dark(colour: str) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..track import TimeLine
-from .style import COLOURS, legend_beside, mark_events, pyplot, stack_weights
+from .style import COLOURS, legend_beside, mark_events, new_figure, stack_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,9 +21,7 @@ def timeline(line: TimeLine) -> Figure:
     line
         What `ocelad.track.read_timeline` reads.
     """
-    figure, (top, middle, low) = pyplot().subplots(
-        3, 1, figsize=(8, 6.5), sharex=True, layout="constrained", height_ratios=(3, 3, 2)
-    )
+    figure, (top, middle, low) = new_figure(3, 1, size=(8, 6.5), sharex=True, height_ratios=(3, 3, 2))
     smooth = _smoothed(line.error)
     many = not np.array_equal(smooth, line.error)
     if many:

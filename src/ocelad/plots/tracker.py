@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..tracker import MetricTracker
 from ..watch.history import History
-from .style import COLOURS, MARKERS, PALETTE, axes_or_new, legend_beside, mark_events, stack_weights
+from .style import COLOURS, PALETTE, axes_or_new, legend_beside, mark_events, note, scatter, stack_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,18 +89,10 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
     inches = 4.5 / max(width, height)
     axes = axes_or_new(axes, (2.2 + inches * width, 1.4 + inches * height))
     size = float(np.clip(3000 / max(len(flat), 1), 6, 36))
-    for colour, marker, label in zip(cycle(COLOURS), cycle(MARKERS), np.unique(classes), strict=False):
-        own = flat[classes == label]
-        axes.scatter(own[:, 0], own[:, 1], s=size, alpha=0.7, lw=0, color=colour, marker=marker, label=str(label))
+    scatter(axes, flat, classes, np.unique(classes), s=size, alpha=0.7)
     x, y = (low + high) / 2
-    axes.set(
-        xlabel="first dimension",
-        ylabel="second dimension",
-        aspect="equal",
-        anchor="C",
-        xlim=(x - width / 2, x + width / 2),
-        ylim=(y - height / 2, y + height / 2),
-    )
+    axes.set(xlim=(x - width / 2, x + width / 2), ylim=(y - height / 2, y + height / 2))
+    axes.set(xlabel="first dimension", ylabel="second dimension", aspect="equal", anchor="C")
     axes.set_title("Points as the metric sees them", pad=26)
     legend_beside(axes, "label")
     left = x - width / 2
@@ -109,10 +100,7 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
         [left, left + radius], [1.02, 1.02], color="black", lw=2, solid_capstyle="butt",
         transform=axes.get_xaxis_transform(), clip_on=False,
     )  # fmt: skip
-    axes.annotate(
-        "similar if nearer than this", (left, 1.02), xycoords=("data", "axes fraction"),
-        xytext=(0, 3), textcoords="offset points", fontsize=8,
-    )  # fmt: skip
+    note(axes, "similar if nearer than this", left, 1.02, (0, 3))
     return axes
 
 

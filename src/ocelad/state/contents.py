@@ -7,76 +7,76 @@ How many levels there are and how long they run is not in a file, because it fol
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import validation as validate
-from ..engine import snapshot as engine
-from ..engine.kinds import has_kernels
-from ..engine.learning import Learners
-from ..engine.stack import StackedRice
+from ..engine import Engine, box_engine, rice_engine
+from ..engine.checks import settled
 from ..geometry.comid import Recipe
 from ..geometry.metric import Metric
 from ..intervals import active, length
-from ..ocelad import Ocelad
 from ..protocols import Array, Weights
 from ..tracker import MetricTracker
-from ..tracker.algorithm_2 import algorithm_2, first_scale
+from ..tracker.algorithm_2 import algorithm_2, first_scale, recipe_of
 from ..tracker.inputs import preprocessor
 from ..tracker.metric_tracker import LEARNED
 from ..tracker.units import FIRST, FixedScale, RunningScale, Scale
 from ..weights import FixedShare
 from . import options
-from .header import check_tracker, number_word
+from .header import base_of, check_tracker, number_word
 
 Arrays = options.Arrays
 
-UNSAVED = {*LEARNED, "preprocessor_", "_history"}  # in other words, or not at all: a History is kept elsewhere
+UNSAVED = {
+    *LEARNED,
+    "preprocessor_",
+    "_history",
+    "_own_lock",
+}  # in other words, or not at all: a History is kept elsewhere
 
 
 def describe(tracker: MetricTracker) -> tuple[dict[str, Any], Arrays]:
     """The header's entries and the arrays of a tracker."""
-    if "_ocelad" not in vars(tracker) and tracker._given is not None:
-        raise ValueError(
-            "tracker has learned nothing since its components_ were set; a file holds what is learned"
-        )
-    ocelad, n = tracker._fitted(), int(tracker.n_features_in_)
-    words, arrays = options.describe(tracker, UNSAVED)
-    options.check_preprocessor(arrays.get("preprocessor"), n)
-    if not engine.names(ocelad.ensemble):
-        raise ValueError(f"ensemble cannot be saved: a file holds RICE of COMID learners, not {ocelad.ensemble!r}")
-    given = _check_unchanged(tracker, ocelad)
-    entries = {
-        "options": words,
-        "n_features": n,
-        "feature_names": options.feature_names(tracker),
-        "t": ocelad.t,
-        "scale": vars(tracker._scale) if isinstance(tracker._scale, RunningScale) else None,
-        "threshold": number_word(tracker._threshold),
-        "given": None if given is None else given.mu,
-    }
-    if given is not None:
-        arrays |= {"given": given.M}
-    arrays |= {"state": ocelad.state, "losses": ocelad.losses, **engine.arrays(ocelad.ensemble)}
+    with tracker._lock:
+        if "_engine" not in vars(tracker) and tracker._given is not None:
+            raise ValueError(
+                "tracker has learned nothing since its components_ were set; a file holds what is learned"
+            )
+        engine, n = tracker._fitted(), int(tracker.n_features_in_)
+        words, arrays = options.describe(tracker, UNSAVED)
+        options.check_preprocessor(arrays.get("preprocessor"), n)
+        given = _check_unchanged(tracker, engine)
+        entries = {
+            "options": words,
+            "n_features": n,
+            "feature_names": options.feature_names(tracker),
+            "t": engine.t,
+            "scale": vars(tracker._scale) if isinstance(tracker._scale, RunningScale) else None,
+            "threshold": number_word(tracker._threshold),
+            "given": None if given is None else given.mu,
+        }
+        if given is not None:
+            arrays |= {"given": given.M}
+        arrays |= engine.snapshot()
     check_tracker(entries)  # never write what would not be read
-    check(entries, arrays, ocelad)
     return entries, arrays
 
 
-def _check_unchanged(tracker: MetricTracker, ocelad: Ocelad[Any]) -> Metric | None:
+def _check_unchanged(tracker: MetricTracker, engine: Engine) -> Metric | None:
     """A file holds one set of options: those that were read at the first comparison must still be there. Where
     the learners begin may be another matrix, if components_ were set, which is returned."""
-    recipe, given = tracker._recipe, None
-    anew = algorithm_2(tracker, recipe.n, None)
-    if not isinstance(recipe.origin, float) and not _from_options(recipe, anew.recipe):
+    recipe, given = engine.recipe, None
+    anew = recipe_of(tracker, recipe.n)
+    if not isinstance(recipe.origin, float) and not _from_options(recipe, anew):
         given = Metric(recipe.origin, recipe.mu)
-        anew = algorithm_2(tracker, recipe.n, given)
+        anew = recipe_of(tracker, recipe.n, given)
     scale = first_scale(tracker)
     if not (
-        engine.same_recipe(anew.recipe, recipe)
-        and engine.made_from(ocelad.ensemble, recipe)
-        and (anew.ocelad.weights, anew.ocelad.order, tracker.loss) == (ocelad.weights, ocelad.order, tracker._loss)
+        _same_recipe(anew, recipe)
+        and (tracker.weights, tracker.loss) == (engine.weights, engine.loss)
         and type(scale) is type(tracker._scale)
         and (scale == tracker._scale or isinstance(scale, RunningScale))
         and options.same_preprocessor(tracker)
@@ -85,31 +85,39 @@ def _check_unchanged(tracker: MetricTracker, ocelad: Ocelad[Any]) -> Metric | No
     return given
 
 
+def _same_recipe(one: Recipe, other: Recipe) -> bool:
+    plain = ("n", "mu", "step", "descent", "base", "start", "max_rank")
+    return all(getattr(one, name) == getattr(other, name) for name in plain) and _same_origin(one, other)
+
+
+def _same_origin(one: Recipe, other: Recipe) -> bool:
+    """To the bit: a number is not the same as a matrix."""
+    return type(one.origin) is type(other.origin) and np.array_equal(one.origin, other.origin)
+
+
 def _from_options(recipe: Recipe, anew: Recipe) -> bool:
-    return recipe.mu == anew.mu and engine.same_origin(recipe, anew)
+    return recipe.mu == anew.mu and _same_origin(recipe, anew)
 
 
 def rebuild(entries: dict[str, Any], arrays: Arrays, limit: int) -> MetricTracker:
     """The tracker of a header and arrays, if there can be one, and it takes at most ``limit`` bytes."""
     check_tracker(entries)
-    n, t, base, words = entries["n_features"], entries["t"], entries["options"]["base"], entries["options"]
+    n, t, words = entries["n_features"], entries["t"], entries["options"]
+    base = base_of(words)
     levels = active(base + t, base)
     tracker = MetricTracker(**options.decode(words, arrays, limit // 2))
     _check_size(entries, arrays, tracker, levels, limit - 2 * options.size(words, arrays))
-    learners = _begin(entries, arrays, tracker)
-    ocelad = learners.ocelad
+    engine = _begin(entries, arrays, tracker)
     own = ["given"] if entries["given"] is not None else []
-    expected = [*options.array_names(words), *own, "state", "losses", *engine.names(ocelad.ensemble)]
+    arrays = settled(n, arrays)
+    expected = [*options.array_names(words), *own, *engine.snapshot()]
     if list(arrays) != expected:
         raise ValueError(f"its arrays are {', '.join(arrays) or 'none'}, expected {', '.join(expected)}")
-    check(entries, arrays, ocelad)
-
-    engine.restore(ocelad.ensemble, t, arrays)
-    ocelad.t = t
-    ocelad.lengths = np.array([float(length(level, base)) for level in range(levels)])
-    ocelad.state, ocelad.losses = (np.array(arrays[name], dtype=np.float64) for name in ("state", "losses"))
-    tracker._ocelad, tracker._loss, tracker._recipe = ocelad, learners.loss, learners.recipe
-    tracker._scale = _scale(tracker, entries)
+    check(entries, arrays, engine)
+    engine.restore(t, arrays)
+    if engine.weights != tracker.weights:
+        engine = _as_boxes(engine, tracker.weights)
+    tracker._engine, tracker._scale = engine, _scale(tracker, entries)
     tracker._threshold = None if entries["threshold"] is None else float(entries["threshold"])
     tracker._given, tracker.n_features_in_ = None, n
     tracker.preprocessor_ = preprocessor(tracker.preprocessor)
@@ -120,18 +128,19 @@ def rebuild(entries: dict[str, Any], arrays: Arrays, limit: int) -> MetricTracke
 
 def _check_size(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker, levels: int, limit: int) -> None:
     """What the arrays claim, before anything of that size is allocated."""
+    from ..engine.snapshot import footprint  # and with it the compiler
+
     n = entries["n_features"]
     columns = [np.clip(arrays[name], 0, n).max(initial=0) for name in ("ranks", "counts") if name in arrays]
     starts = (entries["given"] is not None) + isinstance(tracker.origin, np.ndarray)
-    stacks = has_kernels(tracker.loss, tracker.regularizer, tracker.divergence)
-    boxes = 0 if stacks and "matrices" not in arrays else levels + 1
-    size = engine.footprint(n, levels, n if starts else int(max(columns, default=0)), starts + boxes)
+    boxes = levels + 1 if "matrices" in arrays or "ranks" not in arrays or _after(tracker.weights) else 0
+    size = footprint(n, levels, n if starts else int(max(columns, default=0)), starts + boxes)
     if size > limit:
         raise ValueError(f"a tracker of {n} features with {levels} levels may take more than {limit} bytes")
 
 
-def _begin(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker) -> Learners:
-    """The learners before their first comparison."""
+def _begin(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker) -> Engine:
+    """The engine before its first comparison."""
     n, mu = entries["n_features"], entries["given"]
     validate.n_components(tracker.n_components, n)
     options.check_preprocessor(tracker.preprocessor, n)
@@ -141,23 +150,39 @@ def _begin(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker) -> L
             raise ValueError(f"given must be a matrix of shape ({n}, {n})")
         given = Metric(arrays["given"], mu)
     with np.errstate(over="ignore"):
-        learners = algorithm_2(tracker, n, given)
-    if not np.isfinite(learners.recipe.origin).all():
+        recipe = recipe_of(tracker, n, given)
+    if not np.isfinite(recipe.origin).all():
         raise ValueError("the learners' origin is too large")
-    if given is not None and np.asarray(learners.recipe.origin).tobytes() != given.M.tobytes():
+    if given is not None and np.asarray(recipe.origin).tobytes() != given.M.tobytes():
         raise ValueError("given must be a symmetric matrix")
-    if given is not None and _from_options(learners.recipe, algorithm_2(tracker, n, None).recipe):
+    if given is not None and _from_options(recipe, recipe_of(tracker, n)):
         raise ValueError("given is the origin of the options")
-    if "matrices" in arrays and isinstance(learners.ocelad.ensemble, StackedRice):
-        learners.ocelad.ensemble = learners.recipe.black_boxes()  # it had been taken apart
-    return learners
+    if "matrices" in arrays:  # black boxes: a file of 0.1.0 may have them where there are kernels, too
+        return box_engine(recipe.black_boxes(), tracker.loss, tracker.weights, recipe)
+    if "ranks" in arrays and _after(tracker.weights):  # and a stack where there are black boxes now
+        return rice_engine(recipe, tracker.loss, replace(tracker.weights, order="before"))  # type: ignore[type-var]
+    return algorithm_2(tracker, n, given)
 
 
-def check(entries: dict[str, Any], arrays: Arrays, ocelad: Ocelad[Any]) -> None:
+def _after(weights: Weights) -> bool:
+    return getattr(weights, "order", "before") == "after"
+
+
+def _as_boxes(stack: Engine, weights: Weights) -> Engine:
+    engine = box_engine(stack.recipe.black_boxes(), stack.loss, weights, stack.recipe)
+    learned = {
+        name: array for name, array in stack.snapshot().items() if name in ("state", "losses", "mu", "discarded")
+    }
+    engine.restore(stack.t, learned | {"matrices": np.array([metric.M for metric in stack.metrics()])})
+    return engine
+
+
+def check(entries: dict[str, Any], arrays: Arrays, engine: Engine) -> None:
     """Whether the arrays can be those of a tracker at that time."""
-    t, base, rule = entries["t"], entries["options"]["base"], ocelad.weights
+    t, base, rule = entries["t"], base_of(entries["options"]), engine.weights
     lengths = [length(level, base) for level in range(active(base + t, base))]
-    engine.check(ocelad.ensemble, len(lengths), arrays)
+    if arrays["mu"].shape != (len(lengths),):
+        raise ValueError(f"mu must be one number for each of {len(lengths)} levels")
 
     losses = arrays["losses"]
     unjudged = np.array([size == base + t for size in lengths])  # a level that has begun just now

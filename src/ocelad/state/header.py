@@ -8,7 +8,7 @@ from typing import Any
 
 from ..tracker import MetricTracker
 
-FORMAT, VERSION = "ocelad", 1
+FORMAT, VERSION = "ocelad", 2
 
 _TRACKER = {"options", "n_features", "feature_names", "t", "scale", "threshold", "given"}
 _LAST = 2**62  # the clock is an int64 in compiled code
@@ -37,7 +37,40 @@ def from_json(data: bytes) -> tuple[str, dict[str, Any]]:
     estimator = header.get("estimator")
     if not canonical or not isinstance(estimator, str):
         raise ValueError("its header does not have the entries of this version")
-    return estimator, {name: header[name] for name in header if name not in ("format", "version", "estimator")}
+    entries = {name: header[name] for name in header if name not in ("format", "version", "estimator")}
+    if version == 1:
+        before, entries = entries, _upgraded(entries)
+        if entries == before:
+            raise ValueError("its options are not those of version 1")
+    return estimator, entries
+
+
+def _upgraded(entries: Any) -> Any:
+    """Entries of version 1, in today's words: options that belong to a step, or to intervals, had names of their
+    own."""
+    if not isinstance(entries, dict):
+        return entries
+    entries = {name: _upgraded(value) for name, value in entries.items()}
+    if not {"threshold_step", "step_cap", "base", "start", "order", "step", "weights"} <= entries.keys():
+        return entries
+    order, weights = entries.pop("order"), entries["weights"]
+    if isinstance(weights, dict) and weights.get("part") == "OceladWeights":
+        weights["order"] = order
+    elif order != "before":
+        raise ValueError("it has order='after', which only OceladWeights has now")
+    step, threshold, capped = entries["step"], entries.pop("threshold_step"), entries.pop("step_cap")
+    if (threshold, capped) != (0.1, False):
+        entries["step"] = {"part": "Step", "size": step, "threshold": threshold, "capped": capped}
+    start = entries.pop("start")
+    if start != "fresh":
+        entries["base"] = {"part": "Intervals", "base": entries["base"], "start": start}
+    return entries
+
+
+def base_of(words: Any) -> Any:
+    """The length of the shortest intervals."""
+    base = words["base"]
+    return base.get("base") if isinstance(base, dict) else base
 
 
 def check_keys(entries: Any, expected: set[str]) -> None:
@@ -49,7 +82,7 @@ def check_tracker(entries: Any) -> None:
     """Whether each entry of a `MetricTracker` is of the right kind."""
     check_keys(entries, _TRACKER)
     check_options(entries["options"])
-    n, t, base = entries["n_features"], entries["t"], entries["options"]["base"]
+    n, t, base = entries["n_features"], entries["t"], base_of(entries["options"])
     if not all(type(number) is int for number in (n, t, base)) or not (n >= 1 and t >= 0 and base >= 1):
         raise ValueError(f"n_features, t and base must be integers, got {n!r}, {t!r} and {base!r}")
     if max(n, base + t) >= _LAST:

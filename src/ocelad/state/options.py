@@ -24,6 +24,8 @@ from ..geometry import (
     Unregularized,
     VonNeumann,
 )
+from ..geometry.steps import Step
+from ..intervals import Intervals
 from ..protocols import is_number
 from ..tracker.inputs import Rows, preprocessor
 from ..weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
@@ -33,7 +35,7 @@ _REGULARIZERS = (NuclearNorm, L1, SquaredFrobenius, Unregularized)
 _DIVERGENCES = (Frobenius, VonNeumann, LogDet)
 _WEIGHTS = (FixedShare, OceladWeights, SaolWeights, CoinBetting, AdaNormalHedge)
 PARTS: dict[str, type[Any]] = {
-    part.__name__: part for part in (*_LOSSES, *_REGULARIZERS, *_DIVERGENCES, *_WEIGHTS)
+    part.__name__: part for part in (*_LOSSES, *_REGULARIZERS, *_DIVERGENCES, *_WEIGHTS, Step, Intervals)
 }
 
 Arrays = dict[str, np.ndarray[Any, Any]]

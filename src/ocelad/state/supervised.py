@@ -87,7 +87,7 @@ def _template(tracker: Any) -> tuple[dict[str, Any] | None, Arrays]:
 
 def _learned(tracker: MetricTracker) -> tuple[dict[str, Any], Arrays]:
     """The tracker behind; its options alone, if no point has been compared yet."""
-    if tracker._given is None and "_ocelad" not in vars(tracker):
+    if tracker._given is None and "_engine" not in vars(tracker):
         words, arrays = options.describe(tracker, contents.UNSAVED)
         return {"options": words}, arrays
     return contents.describe(tracker)

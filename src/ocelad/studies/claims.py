@@ -29,16 +29,19 @@ class Verdict:
     evidence: str
 
 
+Found = Iterator[tuple[str, int, bool | None, str]]
+"""A claim, the number of a method, whether it holds for that one, and the figures."""
+
+
 def verdicts(results: Results) -> list[Verdict]:
     """All claims on methods that took part."""
-    return [
-        verdict for claim in (_adapts, _is_best, _recovers_faster, _fails, _drops) for verdict in claim(results)
-    ]
+    names, claims = results.study.methods, (_adapts, _is_best, _recovers_faster, _fails, _drops)
+    found = (each for claim in claims for each in claim(results))
+    return [Verdict(claim, names[k], holds, evidence) for claim, k, holds, evidence in found]
 
 
-def _named(results: Results, *words: str) -> list[int]:
-    names = [plain(name).lower() for name in results.study.methods]
-    return [k for k, name in enumerate(names) if any(word.lower() in name for word in words)]
+def _named(results: Results, word: str) -> list[int]:
+    return [k for k, name in enumerate(results.study.methods) if word.lower() in plain(name).lower()]
 
 
 def _readings(results: Results) -> list[int]:
@@ -74,99 +77,72 @@ def _not(holds: bool | None) -> bool | None:
     return None if holds is None else not holds
 
 
-def _adapts(results: Results) -> Iterator[Verdict]:
+def _adapts(results: Results) -> Found:
     late = [_in(results, s, late=True) for s in range(len(results.study.segments))]
     for k in (*_readings(results), *_others(results)):
         chances = [results.good[:, k, where].mean(axis=1) for where in late if where]
         found = [_above(chance, ADAPTED) for chance in chances]
         adapted = False if False in found else None if None in found else True
         words = ", ".join(spelled(*mean(chance), ".2f") for chance in chances)
-        yield Verdict(
-            "Others do not adapt to every kind of change"
-            if k in _others(results)
-            else "RICE-OCELAD adapts to every kind of change",
-            results.study.methods[k],
-            _not(adapted) if k in _others(results) else adapted,
-            f"P(NMI > 0.8) in the second half of each segment: {words}; adapted means {ADAPTED} or more in all",
-        )
+        words = f"P(NMI > 0.8) in the second half of each segment: {words}; adapted means {ADAPTED} or more in all"
+        if k in _others(results):
+            yield "Others do not adapt to every kind of change", k, _not(adapted), words
+        else:
+            yield "RICE-OCELAD adapts to every kind of change", k, adapted, words
 
 
-def _is_best(results: Results) -> Iterator[Verdict]:
-    total = results.error.mean(axis=2)
+def _is_best(results: Results) -> Found:
+    total, claim = results.error.mean(axis=2), "RICE-OCELAD has a lower error than every other method"
     for k in _readings(results) if _others(results) else ():
         rival = min(_others(results), key=lambda other: total[:, other].mean())
-        lead = total[:, rival] - total[:, k]
-        by, error = mean(lead)
-        side, names = "lower" if by >= 0 else "higher", results.study.methods
-        yield Verdict(
-            "RICE-OCELAD has a lower error than every other method",
-            names[k],
-            _above(lead),
-            f"its mean error is {side} by {spelled(abs(by), error, '.4f')} than that of {names[rival]} "
-            "over the whole stream",
-        )
+        holds, side, size = _lead(total[:, rival] - total[:, k], "lower", "higher", ".4f")
+        than = f"than that of {results.study.methods[rival]} over the whole stream"
+        yield claim, k, holds, f"its mean error is {side} by {size} {than}"
 
 
-def _recovers_faster(results: Results) -> Iterator[Verdict]:
-    names, longest = results.study.methods, float(results.study.times[-1])
+def _recovers_faster(results: Results) -> Found:
+    longest = float(results.study.times[-1])
     for rival in _named(results, "COMID, high"):
         for jump in _judged_jumps(results):
             number = results.study.jumps.index(jump)
+            claim = f"High-rate COMID recovers more slowly from the change before segment {jump}"
             # who never recovers has taken longer than anyone can
             steps = {k: np.minimum(recovery(results, k, number), longest) for k in (rival, *_readings(results))}
             for k in _readings(results):
-                lead = steps[rival] - steps[k]
-                by, error = mean(lead)
-                side = "fewer" if by >= 0 else "more"
-                yield Verdict(
-                    f"High-rate COMID recovers more slowly from the change before segment {jump}",
-                    names[k],
-                    _above(lead),
-                    f"it takes {spelled(abs(by), error, '.0f')} steps {side} than {names[rival]}",
-                )
+                holds, side, size = _lead(steps[rival] - steps[k], "fewer", "more", ".0f")
+                yield claim, k, holds, f"it takes {size} steps {side} than {results.study.methods[rival]}"
 
 
-def _fails(results: Results) -> Iterator[Verdict]:
-    jumps = [k for jump in results.study.jumps for k in _in(results, jump)]
-    for k in _named(results, "SAOL"):
-        chance = results.good[:, k].mean(axis=1)
-        p, error = mean(chance)
-        yield Verdict(
-            "SAOL fails completely: P(NMI > 0.8) is zero throughout",
-            results.study.methods[k],
-            _not(_above(chance, ZERO)),
-            f"P(NMI > 0.8) = {spelled(p, error, '.3f')} over the whole stream",
-        )
-    for words, claim in (
-        (("online ITML",), "Online ITML fails, being biased against low rank"),
-        (("COMID, low",), "Low-rate COMID cannot adapt to a change"),
-        (("LMNN",), "The batch method cannot adapt to a change"),
+def _lead(lead: Array, ahead: str, behind: str, form: str) -> tuple[bool | None, str, str]:
+    """Whether there is one, on which side, and how large it is."""
+    by, error = mean(lead)
+    return _above(lead), ahead if by >= 0 else behind, spelled(abs(by), error, form)
+
+
+def _fails(results: Results) -> Found:
+    always = list(range(len(results.study.times))), ZERO, "over the whole stream"
+    changed = [k for jump in results.study.jumps for k in _in(results, jump)]
+    after = changed, FAILED, f"in segments after a change; failing is at most {FAILED}"
+    for name, claim, (where, most, place) in (
+        ("SAOL", "SAOL fails completely: P(NMI > 0.8) is zero throughout", always),
+        ("online ITML", "Online ITML fails, being biased against low rank", after),
+        ("COMID, low", "Low-rate COMID cannot adapt to a change", after),
+        ("LMNN", "The batch method cannot adapt to a change", after),  # one that is refitted is none any more
     ):
-        for k in _named(results, *words) if jumps else ():
-            if "refitted" in results.study.methods[k]:
-                continue  # which is no batch method any more
-            chance = results.good[:, k][:, jumps].mean(axis=1)
-            p, error = mean(chance)
-            yield Verdict(
-                claim,
-                results.study.methods[k],
-                _not(_above(chance, FAILED)),
-                f"P(NMI > 0.8) = {spelled(p, error, '.3f')} in segments after a change; "
-                f"failing is at most {FAILED}",
-            )
+        for k in _named(results, name) if where else ():
+            if "refitted" not in results.study.methods[k]:
+                chance = results.good[:, k, where].mean(axis=1)
+                words = f"P(NMI > 0.8) = {spelled(*mean(chance), '.3f')} {place}"
+                yield claim, k, _not(_above(chance, most)), words
 
 
-def _drops(results: Results) -> Iterator[Verdict]:
+def _drops(results: Results) -> Found:
     for jump in _judged_jumps(results):
+        claim = f"A change causes a sudden loss of performance, before segment {jump}"
         before, after = _in(results, jump - 1)[-2:], _in(results, jump)[:2]
         loss = results.error[:, :, after].mean(axis=2) - results.error[:, :, before].mean(axis=2)
         learning = set(_others(results)) - set(_named(results, "Euclid"))
         for k in (*_readings(results), *sorted(learning)):
-            by, error = mean(loss[:, k])
-            yield Verdict(
-                f"A change causes a sudden loss of performance, before segment {jump}",
-                results.study.methods[k],
-                _above(loss[:, k]),
-                f"the error changes by {spelled(by, error, '+.3f')} "
-                "from the two evaluations before to the two after",
-            )
+            by = spelled(*mean(loss[:, k]), "+.3f")
+            words = f"the error changes by {by} from the two evaluations before to the two after"
+            yield claim, k, _above(loss[:, k]), words

@@ -72,19 +72,14 @@ class Truths:
         self._fits: dict[float, dict[str, tuple[Array, float]]] = {}
 
     def __call__(self, strength: float, regularized: bool) -> Comparator:
-        world, T = self.world, len(self.world)
-        key = strength if regularized else 0.0
+        world, key = self.world, strength if regularized else 0.0
         fits = self._fits[key] = self._fits.get(key) or self._fit(key)
-        losses, penalties, moves, last = np.zeros(T), np.zeros(T), np.zeros(T), None
-        for t, (D, clustering) in enumerate(zip(world.rotations, world.clusterings, strict=True)):
-            own, mu = fits[clustering]
-            M = D @ own @ D.T
-            losses[t] = max(0.0, 1.0 - world.y[t] * (mu - world.u[t] @ M @ world.u[t]))
-            penalties[t] = strength * np.trace(M)
-            if last is not None:
-                moves[t - 1] = np.hypot(np.linalg.norm(M - last[0]), mu - last[1])
-            last = M, mu
-        largest = max(float(np.linalg.eigvalsh(M)[-1]) for M, _ in fits.values())
+        own, mu = (np.array(part) for part in zip(*map(fits.__getitem__, world.clusterings), strict=True))
+        M = world.rotations @ own @ world.rotations.swapaxes(1, 2)
+        losses = np.maximum(0.0, 1.0 - world.y * (mu - np.einsum("ti,tij,tj->t", world.u, M, world.u)))
+        penalties = strength * np.trace(M, axis1=1, axis2=2)
+        moves = np.append(np.hypot(np.linalg.norm(np.diff(M, axis=0), axis=(1, 2)), np.diff(mu)), 0.0)
+        largest = float(np.linalg.eigvalsh([own for own, _ in fits.values()]).max())
         return Comparator(losses, penalties, moves, largest, max(mu for _, mu in fits.values()))
 
     def _fit(self, strength: float) -> dict[str, tuple[Array, float]]:

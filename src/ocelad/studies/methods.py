@@ -5,14 +5,15 @@ Names are spelled out in tables; on the command line ``slug`` spells them, and `
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from ..baselines import ITML, LMNN, STREAMING, Oracle, Windowed, comid, online_itml, saol
 from ..baselines.streaming import Tracker
+from ..intervals import Intervals
 from ..tracker import MetricTracker
 from ..weights import OceladWeights
 
@@ -37,9 +38,9 @@ METHODS: dict[str, Callable[..., Tracker]] = {
     **{name: STREAMING[name] for name in STREAMING if name not in _OWN},
     "LMNN, refitted": lambda: Windowed(LMNN(), window=98, every=98, takes="labelled points"),
     "ITML, refitted": lambda: Windowed(ITML(), window=490, every=98),
-    "paper, losses after": lambda step=8.0: _paper(step, order="after"),
+    "paper, losses after": lambda step=8.0: _paper(step, weights=OceladWeights(order="after")),
     "paper, regret of the mixture": lambda step=8.0: _paper(step, weights=OceladWeights("mixture")),
-    "paper, level 0 continues": lambda step=8.0: _paper(step, start="continue"),
+    "paper, level 0 continues": lambda step=8.0: _paper(step, base=Intervals(1, "continue")),
     "paper, weights kept": lambda step=8.0: _paper(step, weights=OceladWeights(reset=False)),
     "paper, base 8": lambda step=8.0: _paper(step, base=8),
 }
@@ -103,27 +104,22 @@ def make(name: str, seed: int = 0) -> Tracker:
     plain, at, step = name.partition("@")
     if plain not in METHODS:
         raise ValueError(f"there is no method {plain!r}: methods are {', '.join(METHODS)}")
-    if not at:
-        return _drawing(METHODS[plain](), seed)
     try:
-        rate = float(step)
-    except ValueError:
-        rate = math.nan
-    if not 0 < rate <= FASTEST:
-        raise ValueError(f"the rate of {plain} must be positive and at most {FASTEST:g}, got {step!r}")
-    try:
-        tracker = METHODS[plain](step=rate)
+        tracker = METHODS[plain](**({"step": _rate(plain, step)} if at else {}))
     except TypeError:
         raise ValueError(f"{plain} takes no rate, got {step!r}") from None
-    return _drawing(tracker, seed)
-
-
-def _drawing(tracker: Tracker, seed: int) -> Tracker:
-    """With the same draws in every trial, a mean over trials would be no nearer to what is expected than one."""
     if isinstance(tracker, MetricTracker) and hasattr(tracker.weights, "seed"):
+        # with the same draws in every trial, a mean over trials would be no nearer to what is expected than one
         weights: Any = tracker.weights
         tracker.set_params(weights=replace(weights, seed=seed))
     return tracker
+
+
+def _rate(method: str, word: str) -> float:
+    with suppress(ValueError):
+        if 0 < float(word) <= FASTEST:
+            return float(word)
+    raise ValueError(f"the rate of {method} must be positive and at most {FASTEST:g}, got {word!r}")
 
 
 def plain(name: str) -> str:

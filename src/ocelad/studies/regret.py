@@ -18,7 +18,9 @@ import numpy as np
 from ..baselines import comid
 from ..data import SCENARIO, Segment
 from ..evaluate import Metrics, Regret, corollary_1, geometric_lengths, growth_exponent, theorem_2
-from ..geometry import Frobenius, Hinge, NuclearNorm
+from ..evaluate.regret import totals
+from ..geometry import Frobenius, Hinge, NuclearNorm, Step
+from ..intervals import Intervals
 from ..protocols import Array, Integers
 from ..tracker import MetricTracker
 from ..weights import OceladWeights
@@ -92,10 +94,8 @@ def trial(
         if strength not in constants:
             constants[strength] = list(best_constants(world, strength, shortest, progress))
         readings = {
-            **{
-                f"truth, {name}": _against_truth(world, ours, truths(strength, f), shortest, f)
-                for name, f in (("l", False), ("f", True))
-            },
+            "truth, l": _against_truth(world, ours, truths(strength, False), shortest, False),
+            "truth, f": _against_truth(world, ours, truths(strength, True), shortest, True),
             "best constant, f": _against_constants(world, ours, constants[strength]),
         }
         lines += (WorstInterval(seed, name, label, *rest) for label, part in readings.items() for rest in part)
@@ -125,9 +125,9 @@ def play(tracker: MetricTracker, world: World, steps: Iterable[int]) -> Run:
 def covered(tracker: MetricTracker) -> bool:
     """Whether Theorem 2 speaks of such a tracker."""
     o = tracker
-    algorithm = o.weights == OceladWeights() and o.base == 1 and o.ensemble is None and o.order == "before"
+    algorithm = o.weights == OceladWeights() and Intervals.of(o.base).base == 1 and o.ensemble is None
     parts = ((o.loss, Hinge), (o.regularizer, NuclearNorm), (o.divergence, Frobenius))
-    plain = o.scale is None and not o.step_cap and o.max_rank is None
+    plain = o.scale is None and not Step.of(o.step).capped and o.max_rank is None
     return algorithm and plain and all(isinstance(part, kind) for part, kind in parts)
 
 
@@ -139,8 +139,8 @@ def _against_truth(world: World, ours: Run, truth: Comparator, shortest: int, re
     excess = ours.losses - truth.losses
     if regularized:
         excess = excess + ours.penalties - truth.penalties
-    regret, moved = Regret.dynamic(excess, np.zeros(T)), _totals(truth.moves)
-    penalty = _totals(ours.penalties if regularized else truth.penalties)
+    regret, moved = Regret.dynamic(excess, np.zeros(T)), totals(truth.moves)
+    penalty = totals(ours.penalties if regularized else truth.penalties)
     for size in geometric_lengths(shortest, T).tolist():
         first = np.arange(T - size + 1)
         gamma = moved[first + size - 1] - moved[first]
@@ -149,16 +149,12 @@ def _against_truth(world: World, ours: Run, truth: Comparator, shortest: int, re
 
 
 def _against_constants(world: World, ours: Run, constants: list[Constants]) -> Worst:
-    total, penalty = _totals(ours.losses + ours.penalties), _totals(ours.penalties)
+    total, penalty = totals(ours.losses + ours.penalties), totals(ours.penalties)
     for best in constants:
         size, first = best.length, best.first
         regret = total[first + size] - total[first] - best.values
         bounds = _bounds(world, ours, best, np.zeros(len(first)), size, first, penalty)
         yield size, len(first), float(regret.max()), *bounds
-
-
-def _totals(values: Array) -> Array:
-    return np.append(0.0, np.cumsum(values))
 
 
 def _bounds(
@@ -176,9 +172,10 @@ def _bounds(
         return float("nan"), float("nan")
     largest, threshold = max(ours.largest, theirs.largest), max(ours.threshold, theirs.threshold)
     domain = Metrics(world.u.shape[1], largest, threshold, o.regularizer.strength)
+    step = Step.of(o.step)
     longest = float(np.linalg.norm(world.u, axis=1).max())
     paper, own = (
-        corollary_1(domain, longest, o.step, o.threshold_step, reading) for reading in ("paper", "corrected")
+        corollary_1(domain, longest, step.size, step.threshold, reading) for reading in ("paper", "corrected")
     )
     last = first + size  # times are counted from 1
     penalty = penalties[last] - penalties[first]

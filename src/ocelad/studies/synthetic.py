@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -76,19 +77,25 @@ class Study:
             raise ValueError(f"pairs_per_step must be at least 1, got {self.pairs_per_step}")
         if not 10 <= self.sample <= self.points:
             raise ValueError(f"sample must be from 10 to points, got {self.sample} of {self.points} points")
-        steps = sum(segment.steps for segment in self.segments)
-        if not 1 <= self.every <= steps:
-            raise ValueError(f"every must be from 1 to the steps of all segments, got {self.every} of {steps}")
+        if not 1 <= self.every <= self.steps:
+            raise ValueError(
+                f"every must be from 1 to the steps of all segments, got {self.every} of {self.steps}"
+            )
+
+    @property
+    def steps(self) -> int:
+        """How long the stream is."""
+        return sum(segment.steps for segment in self.segments)
 
     @property
     def times(self) -> tuple[int, ...]:
         """After which steps methods are evaluated."""
-        return tuple(range(self.every - 1, sum(segment.steps for segment in self.segments), self.every))
+        return tuple(range(self.every - 1, self.steps, self.every))
 
     @property
     def starts(self) -> tuple[int, ...]:
         """The first step of each segment."""
-        return tuple(sum(segment.steps for segment in self.segments[:k]) for k in range(len(self.segments)))
+        return (0, *accumulate(segment.steps for segment in self.segments))[:-1]
 
     @property
     def evaluated_segments(self) -> tuple[int, ...]:
@@ -98,11 +105,7 @@ class Study:
     @property
     def jumps(self) -> tuple[int, ...]:
         """Segments that begin with a change of clustering."""
-        return tuple(
-            k
-            for k in range(1, len(self.segments))
-            if self.segments[k].clustering != self.segments[k - 1].clustering
-        )
+        return tuple(k for k, (a, b) in enumerate(pairwise(self.segments), 1) if a.clustering != b.clustering)
 
     def world(self, trial: int) -> tuple[DriftingClusters, Integers, np.random.Generator]:
         """The data set of a trial, the points on which errors are taken, and the generator of what follows."""

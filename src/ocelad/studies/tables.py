@@ -7,7 +7,7 @@ in a row, counted to the first of them; never, if that does not come about befor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -77,20 +77,13 @@ def summarise(results: Results, threshold: float = RECOVERED) -> list[Summary]:
             where = np.ones(len(at), dtype=bool) if segment is None else at == segment
             if not where.any():
                 continue
-            steps = np.full(len(results.trials), np.nan)
+            recovered = np.nan, np.nan
             if segment in study.jumps:
                 steps = recovery(results, k, study.jumps.index(segment), threshold)
-            lines.append(
-                Summary(
-                    method,
-                    "all" if segment is None else str(segment),
-                    len(results.trials),
-                    *mean(results.error[:, k, where].mean(axis=1)),
-                    *mean(results.good[:, k, where].mean(axis=1)),
-                    float(np.median(steps)),
-                    float(np.isfinite(steps).mean()) if segment in study.jumps else float("nan"),
-                )
-            )
+                recovered = float(np.median(steps)), float(np.isfinite(steps).mean())
+            error, good = (mean(values[:, k, where].mean(axis=1)) for values in (results.error, results.good))
+            name = "all" if segment is None else str(segment)
+            lines.append(Summary(method, name, len(results.trials), *error, *good, *recovered))
     return lines
 
 
@@ -140,9 +133,5 @@ def write_table(path: Path, study: Study, outcomes: Iterable[Outcome]) -> None:
 
 def write_summary(path: Path, lines: Iterable[Summary]) -> None:
     """The lines of `summarise`; a field is empty where there is nothing to say."""
-    names = [field.name for field in fields(Summary)]
-    write_csv(path, names, ([_cell(getattr(line, name)) for name in names] for line in lines))
-
-
-def _cell(value: Any) -> Any:
-    return "" if isinstance(value, float) and np.isnan(value) else value
+    rows = (["" if value != value else value for value in astuple(line)] for line in lines)
+    write_csv(path, [field.name for field in fields(Summary)], rows)

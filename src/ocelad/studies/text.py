@@ -93,10 +93,8 @@ class TextResults:
             "window": {
                 "rows": self.window.stop - self.window.start,
                 "unique": len(self.unique),
-                **{
-                    name: str(self.texts.times[row])
-                    for name, row in (("start", self.window.start), ("midpoint", self.midpoint))
-                },
+                "start": str(self.texts.times[self.window.start]),
+                "midpoint": str(self.texts.times[self.midpoint]),
             },
         }
 

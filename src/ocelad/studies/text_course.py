@@ -127,8 +127,8 @@ class Course:
                 raise Stopped
             part = slice(done, stop)
             pairs = np.stack([self.X[later[part]], self.X[earlier[part]]], axis=1)
-            foreseen = progressive(tracker, pairs, y[part], adjacent[part])
-            scores.append(np.array(foreseen.squares) / np.array(foreseen.thresholds))
+            trace = progressive(tracker, pairs, y[part])
+            scores.append((trace.squared_distance / trace.threshold)[adjacent[part]])
             self._count(stop - done)
             done, now = stop, seen.get(stop)
             if now in half:

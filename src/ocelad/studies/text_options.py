@@ -8,9 +8,10 @@ taken here to this kind of data, each for a reason:
 - base 1024: a shorter memory has seen most stems hardly ever;
 - start "continue", and step 64: a level keeps what the one before it has learned, at rates from 2 down to .2;
 - origin 1: before it has learned anything a tracker measures as TF-IDF itself does;
-- step_cap: no step longer than it takes to mend the comparison at hand, because texts differ much in how much they
+- capped steps: no step longer than it takes to mend the comparison at hand, because texts differ much in how much
+they
   have in common;
-- threshold_step 0: the scale of M says the same as the threshold, and one of them is enough.
+- the threshold stands still: the scale of M says the same as the threshold, and one of them is enough.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..geometry import NuclearNorm
+from ..geometry import NuclearNorm, Step
+from ..intervals import Intervals
 from ..tracker import MetricTracker
 
 RATES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -78,12 +80,9 @@ class TextStudy:
         def ours(base: int = 1024, step: float = 64.0) -> MetricTracker:
             return MetricTracker(
                 regularizer=NuclearNorm(self.strength / n),
-                base=base,
-                step=step,
-                start="continue",
+                base=Intervals(base, "continue"),
+                step=Step(step, threshold=0.0, capped=True),
                 origin=1.0,
-                step_cap=True,
-                threshold_step=0.0,
             )
 
         def fixed(rate: float) -> Callable[[], MetricTracker]:

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from ..data.tables import BadRow, Form, Row, Rows
+from ..engine import Trace
 from ..tracker import MetricTracker
 from ..watch.alarms import Event
-from ..watch.prequential import Foreseen, progressive
+from ..watch.prequential import progressive
 from ..watch.scores import Running
 from . import timeline
 from .commit import NEXT, PROGRESS, TRACKER, commit, recover
@@ -29,6 +30,12 @@ PATIENCE = 60.0
 """A run is made safe after so many seconds even if few comparisons have come."""
 
 PREDICTIONS = "t,line,partner,y,distance,threshold,predicted"
+OUTPUTS = {
+    "predictions": PREDICTIONS,
+    "timeline": ",".join(timeline.COLUMNS),
+    "rejected": "line,column,problem,row",
+}
+"""What is written, each to a file of its name, and the headers."""
 
 
 class Stopped(Exception):
@@ -84,7 +91,7 @@ class Run:
         self.t = self.rejected = self.points = 0
         self.events: list[Event] = []  # the latest
         self.echo: list[str] = []  # the latest predictions
-        self._sizes = {"predictions": 0, "timeline": 0, "rejected": 0}
+        self._sizes = dict.fromkeys(OUTPUTS, 0)
         self._learned = False
         self._outputs: dict[str, Output] = {}
 
@@ -155,12 +162,7 @@ class Run:
 
     def _open(self) -> None:
         """The files to write to, cut back to where they were safe."""
-        headers = {
-            "predictions": PREDICTIONS,
-            "timeline": ",".join(timeline.COLUMNS),
-            "rejected": "line,column,problem,row",
-        }
-        for name, header in headers.items():
+        for name, header in OUTPUTS.items():
             self._outputs[name] = Output(self.folder / f"{name}.csv", header, self._sizes[name])
         self.commit()
 
@@ -210,7 +212,7 @@ class Run:
             if not self._learned:
                 self.tracker.feature_names_in_ = np.array(self.form.features, dtype=object)
                 self._learned = True
-            self.running.add(seen.squares, seen.thresholds, seen.losses, y)
+            self.running.add(seen.squared_distance, seen.threshold, seen.loss, y)
             self.events = [*self.events, *self.row.add(seen, y.tolist())][-8:]
             self.echo = _predictions(self.t, seen, y.tolist(), block.lines[piece], block.others[piece])
             if self.settings.predictions:
@@ -222,8 +224,8 @@ class Run:
             yield len(y)
 
 
-def _predictions(t: int, seen: Foreseen, y: list[int], lines: list[int], others: list[int]) -> list[str]:
-    distances, thresholds = np.sqrt(seen.squares).tolist(), np.sqrt(seen.thresholds).tolist()
+def _predictions(t: int, seen: Trace, y: list[int], lines: list[int], others: list[int]) -> list[str]:
+    distances, thresholds = np.sqrt(seen.squared_distance).tolist(), np.sqrt(seen.threshold).tolist()
     return [
         f"{number},{line},{other or ''},{label},{d!r},{threshold!r},{1 if similar else -1}"
         for number, (line, other, label, d, threshold, similar) in enumerate(

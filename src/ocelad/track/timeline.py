@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import Trace
 from ..protocols import Array
 from ..tracker import MetricTracker
-from ..tracker.levels import LEVEL
 from ..watch.alarms import ChangeAlarm, Event
 from ..watch.history import time_scale
-from ..watch.prequential import Foreseen
 
 COLUMNS = ("t", "loss", "error", "accuracy", "auc", "time_scale", "threshold", "lengths", "weights", "alarms")
 
@@ -30,19 +29,14 @@ class Row:
         self.count, self.wrong, self.loss = 0, 0, 0.0
         self.events: list[Event] = []
 
-    def add(self, seen: Foreseen, y: Any) -> list[Event]:
+    def add(self, trace: Trace, y: Any) -> list[Event]:
         """Take comparisons; what the alarm said to them."""
         said = []
-        for k, (similar, label) in enumerate(zip(seen.similar.tolist(), y, strict=True)):
+        losses = trace.loss.tolist()
+        for k, (similar, label) in enumerate(zip(trace.similar.tolist(), y, strict=True)):
             wrong = similar != (label > 0)
-            self.count, self.wrong, self.loss = self.count + 1, self.wrong + wrong, self.loss + seen.losses[k]
-            levels = np.zeros(len(seen.weights[k]), dtype=LEVEL)
-            levels["length"], levels["weight"], levels["loss"] = (
-                seen.lengths[k],
-                seen.weights[k],
-                seen.level_losses[k],
-            )
-            event = self.alarm.update(wrong, levels)
+            self.count, self.wrong, self.loss = self.count + 1, self.wrong + wrong, self.loss + losses[k]
+            event = self.alarm.update(wrong, trace.levels(k))
             if event is not None:
                 said.append(event)
         self.events += said
@@ -51,14 +45,8 @@ class Row:
     def finish(self, t: int, tracker: MetricTracker, accuracy: float, auc: float) -> str:
         """The row at time t, and a new one."""
         levels = tracker.levels_
-        numbers = [
-            self.loss / self.count,
-            self.wrong / self.count,
-            accuracy,
-            auc,
-            time_scale(levels, t),
-            tracker.mu_,
-        ]
+        means = self.loss / self.count, self.wrong / self.count
+        numbers = *means, accuracy, auc, time_scale(levels, t), tracker.mu_
         lists = [" ".join(map(repr, levels[name].tolist())) for name in ("length", "weight")]
         alarms = " ".join(f"{e.kind}:{e.onset}:{e.t}:{e.strength!r}" for e in self.events)
         self._begin()
@@ -117,4 +105,4 @@ def _event(word: str) -> Event:
     kind, onset, t, strength = word.split(":")
     if kind not in ("jump", "drift"):
         raise ValueError(f"unknown alarm {kind!r}")
-    return Event(int(t), "jump" if kind == "jump" else "drift", int(onset), float(strength))
+    return Event(int(t), kind, int(onset), float(strength))  # type: ignore[arg-type]

@@ -7,7 +7,6 @@ are the ones that users of metric-learn know.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from .. import validation as validate
@@ -118,6 +118,23 @@ def difference(x: Any, z: Any, name: str) -> Any:
     return u
 
 
+def side_by_side(near: Any, far: Any) -> Any:
+    """Two differences in each row."""
+    if sparse.issparse(near):
+        return sparse.hstack([near, far]).tocsr()
+    return np.hstack([near, far])
+
+
+def moderate(rows: Any) -> bool:
+    """Whether squares of these neither overflow nor vanish."""
+    if sparse.issparse(rows):
+        rows = rows.data
+    flat = rows.ravel()
+    with np.errstate(over="ignore"):
+        square = float(flat.dot(flat))
+    return 1e-150 < square < 1e150
+
+
 def is_frame(value: Any) -> bool:
     """Whether this is a table with named columns: of pandas, polars, pyarrow, ..."""
     return hasattr(value, "columns") and hasattr(value, "shape") and not isinstance(value, np.ndarray)
@@ -128,11 +145,12 @@ def check_names(estimator: Any, given: Any, known: bool) -> None:
     frames = [side for side in given if is_frame(side)] if isinstance(given, (tuple, list)) else []
     if not known and is_frame(estimator.preprocessor):
         frames.append(estimator.preprocessor)
-    sides = copy.copy(estimator)
+    if not frames:
+        return
+    sides = BaseEstimator()
     for number, frame in enumerate(frames):  # they must agree among themselves, too
         validate_data(sides, frame, reset=number == 0, skip_check_array=True)
-    if frames:
-        validate_data(estimator, frames[0], reset=not known, skip_check_array=True)
+    validate_data(estimator, frames[0], reset=not known, skip_check_array=True)
 
 
 def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What the ensemble behind a tracker believes, level by level."""
+"""What the experts behind a tracker believe, level by level."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engine.stack import StackedRice, mixture
+from ..engine import Engine
 from ..geometry.metric import Metric
 from ..protocols import Array
+from .lock import locked
 
 if TYPE_CHECKING:
-    from ..ocelad import Ocelad
     from .units import Scale
-
-LEVEL = np.dtype([("length", np.float64), ("weight", np.float64), ("loss", np.float64)])
 
 
 class LevelVocabulary:
@@ -23,40 +21,39 @@ class LevelVocabulary:
     if TYPE_CHECKING:
         _scale: Scale
 
-        def _fitted(self) -> Ocelad[Metric]: ...
+        def _fitted(self) -> Engine: ...
 
     @property
+    @locked
     def mu_(self) -> float:
         """The tracked threshold on squared distances."""
-        return max(1.0, mixture(self._fitted())[1])  # an average of numbers >= 1, but for rounding
+        return self._fitted().threshold()
 
     @property
+    @locked
     def level_metrics_(self) -> list[Metric]:
         """What each level believes by itself, M in the units of the features."""
-        ocelad, unit = self._fitted(), self._scale.value
-        alone = [ocelad.ensemble.mix(p) for p in np.eye(len(ocelad.lengths))]
-        return [Metric(metric.M / unit / unit, metric.mu) for metric in alone]
+        engine, unit = self._fitted(), self._scale.value
+        return [Metric(metric.M / unit / unit, metric.mu) for metric in engine.metrics()]
 
     @property
+    @locked
     def discarded_(self) -> Array:
         """What each level has cut off from its matrix's trace since it opened, to stay within ``max_rank``."""
-        ensemble: Any = self._fitted().ensemble
-        if isinstance(ensemble, StackedRice):
-            return ensemble.discarded
-        return np.array([learner.discarded for learner in ensemble.learners])
+        return self._fitted().discarded
 
     @property
+    @locked
     def scale_(self) -> float:
         """The present unit of length."""
         self._fitted()
         return self._scale.value
 
     @property
+    @locked
     def levels_(self) -> np.ndarray[Any, np.dtype[np.void]]:
         """Which time-scale is in charge: ``length`` of memory (inf for a learner that never restarts), normalised
         ``weight`` and latest ``loss`` of each level."""
-        ocelad = self._fitted()
-        levels = np.zeros(len(ocelad.lengths), dtype=LEVEL)
-        levels["length"], levels["weight"], levels["loss"] = ocelad.lengths, ocelad.probabilities, ocelad.losses
+        levels = self._fitted().experts()
         levels.setflags(write=False)
         return levels

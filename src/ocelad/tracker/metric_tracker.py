@@ -11,32 +11,37 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from .. import validation as validate
-from ..engine.learning import Comparisons, Learners, Orders, Pairs
-from ..engine.stack import mixture
-from ..geometry.comid import Recipe
+from ..engine import Engine, Trace
 from ..geometry.divergences import Divergence, Frobenius
 from ..geometry.losses import Hinge, MarginLoss
 from ..geometry.mahalanobis import Mahalanobis
 from ..geometry.metric import Metric
 from ..geometry.regularizers import NuclearNorm, Regularizer
-from ..ocelad import Ocelad, Order
+from ..geometry.steps import Step
+from ..intervals import Intervals
 from ..protocols import Array, Ensemble, Spawn, Weights
 from ..weights import FixedShare, OceladWeights
 from . import calibration, inputs
 from .algorithm_2 import algorithm_2, first_scale
 from .levels import LevelVocabulary
-from .notice import Announced
+from .lock import Locked, locked
 from .units import Scale
 from .vocabulary import MetricVocabulary, ThresholdVocabulary
-from .warm_start import Given
+from .warm_start import WarmStart
 
-LEARNED = (
-    *("_ocelad", "_recipe", "_loss", "_scale", "_threshold", "_given", "_metric"),
-    *("n_features_in_", "feature_names_in_"),
-)
+LEARNED = ("_engine", "_scale", "_threshold", "_given", "_metric", "n_features_in_", "feature_names_in_")
+FEW = 32
+"""Up to this many pairs are judged expert by expert; for more, the mixture is formed first."""
 
 
-class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MetricTracker(
+    LevelVocabulary,
+    ThresholdVocabulary,
+    MetricVocabulary,
+    Locked,
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Track a Mahalanobis metric and its threshold from a stream of comparisons, while both change.
 
     The defaults are the ones recommended here; ``MetricTracker.paper()`` has the paper's. Options are read at the
@@ -54,26 +59,19 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     weights
         The combiner: `FixedShare`, `OceladWeights`, `SaolWeights`, `CoinBetting`, `AdaNormalHedge`.
     step
-        COMID's step on an interval is ``step / sqrt(length)``.
+        COMID's step on an interval is ``step / sqrt(length)``; a `Step` says more: the threshold's step, and
+        whether steps are capped.
     base
-        Length of the shortest intervals.
-    start
-        Whether the lowest level re-opens ``"fresh"`` or continues from its own last estimate.
+        Length of the shortest intervals; `Intervals` says more: where the lowest level re-opens.
     origin
         Where learners start: M0 = origin * I, or a positive semi-definite matrix, for differences in the tracker's
         unit of length.
-    threshold_step
-        The threshold's step, as a factor of ``step``.
     scale
         ``"auto"`` learns the unit of length from the stream, so that multiplying all features by one constant
         changes nothing; a number fixes it; None takes features as they are.
-    step_cap
-        No step longer than the one that would bring the comparison's linearised loss to zero.
-    order
-        Whether the weights see losses from ``"before"`` or ``"after"`` the learners' update.
     ensemble
-        What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble. ``base`` and
-        ``start`` are RICE's, and not used then.
+        What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble. ``base`` is RICE's,
+        and not used then.
     max_rank
         How many directions a learner may keep, the most important, where more would cost too much: the time of a
         step grows with the rank. ``discarded_`` says what is lost. None keeps all.
@@ -95,12 +93,10 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     """
 
     n_features_in_: int
-    _ocelad: Ocelad[Metric]
-    _recipe: Recipe
+    _engine: Engine
     _scale: Scale
-    _loss: MarginLoss
-    _history: Any = None  # a History puts itself here, to see comparisons before they are learned
-    _given: Given | None = None
+    _history: Any = None  # a History puts itself here, to read what is learned
+    _given: WarmStart | None = None
     _metric: tuple[tuple[int, int | None], Mahalanobis] | None = None  # as it was when last asked for
 
     def __init__(
@@ -110,14 +106,10 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         regularizer: Regularizer = NuclearNorm(0.02),
         divergence: Divergence = Frobenius(),
         weights: Weights = FixedShare(),
-        step: float = 8.0,
-        base: int = 8,
-        start: Literal["fresh", "continue"] = "fresh",
+        step: float | Step = 8.0,
+        base: int | Intervals = 8,
         origin: ArrayLike = 0.0,
-        threshold_step: float = 0.1,
         scale: float | Literal["auto"] | None = "auto",
-        step_cap: bool = False,
-        order: Order = "before",
         ensemble: Callable[[Spawn[Metric]], Ensemble[Metric]] | None = None,
         max_rank: int | None = None,
         n_components: int | None = None,
@@ -129,12 +121,8 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         self.weights = weights
         self.step = step
         self.base = base
-        self.start = start
         self.origin = origin
-        self.threshold_step = threshold_step
         self.scale = scale
-        self.step_cap = step_cap
-        self.order = order
         self.ensemble = ensemble
         self.max_rank = max_rank
         self.n_components = n_components
@@ -143,14 +131,8 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
     @classmethod
     def paper(cls, step: float = 1.0, strength: float = 0.01) -> MetricTracker:
         """The paper's setting: base 1, its own weights, features as they are."""
-        return cls(
-            regularizer=NuclearNorm(strength),
-            weights=OceladWeights(),
-            step=step,
-            base=1,
-            threshold_step=1.0,
-            scale=None,
-        )
+        parts: dict[str, Any] = {"regularizer": NuclearNorm(strength), "weights": OceladWeights()}
+        return cls(**parts, step=Step(step, threshold=1.0), base=1, scale=None)
 
     @classmethod
     def cautious(cls) -> MetricTracker:
@@ -159,7 +141,7 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         A capped step cannot overshoot, so that the rates may be high; and who learns by small steps needs time,
         and must not begin anew too often. This is what ``ocelad track`` uses.
         """
-        return cls(step=32.0, base=128, start="continue", step_cap=True)
+        return cls(step=Step(32.0, capped=True), base=Intervals(128, "continue"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -168,7 +150,18 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_ocelad" in self.__dict__ or self._given is not None
+        return "_engine" in self.__dict__ or self._given is not None
+
+    def __copy__(self) -> Self:
+        """A tracker that goes on from here by itself, unwatched."""
+        other = object.__new__(type(self))
+        with self._lock:
+            other.__dict__.update(self.__dict__)
+            for name in ("_own_lock", "_history"):
+                other.__dict__.pop(name, None)
+            if "_engine" in self.__dict__:
+                other._engine = copy.copy(self._engine)
+        return other
 
     # Learning
 
@@ -186,17 +179,20 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
             Of shape (m,), +1 for similar and -1 for different.
         sample_weight
             Of shape (m,): a comparison's loss is multiplied by its weight. One of weight 0 is as if not given:
-            neither the learners nor the clock move. Weights other than 0 and 1 leave the compiled kernels.
+            neither the learners nor the clock move.
         classes
             Accepted, as scikit-learn's classifiers do: [-1, 1].
         """
-        u = inputs.differences(pairs, type(self).__name__, self._first_form())
-        comparisons = Pairs(u, validate.labels(y, u.shape[0]))
+        u, labels = self._pairs(pairs, y)
         if classes is not None:
             validate.classes(classes)
+        weight = None
         if sample_weight is not None:
-            comparisons = comparisons.weighted(validate.weights(sample_weight, u.shape[0]))
-        return self._take(comparisons, named=pairs)
+            weight = validate.weights(sample_weight, u.shape[0])
+            kept = weight > 0
+            if not kept.all():
+                u, labels, weight = u[kept], labels[kept], weight[kept]
+        return self._learn(u, labels, weight, named=pairs)
 
     def fit(self, pairs: Any, y: ArrayLike, calibration_params: dict[str, Any] | None = None) -> Self:
         """Forget everything, learn these comparisons in order, and calibrate the threshold on them.
@@ -209,22 +205,24 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
             What to pass on to ``calibrate_threshold``.
         """
         calibration.check(**(calibration_params or {}))
-        new = copy.copy(self)  # what has been learned before is lost only when all has gone well
-        for name in LEARNED:
-            new.__dict__.pop(name, None)
-        if self._history is not None:
-            new._history = self._history.anew()
-        new._check_preprocessor()
-        u = inputs.differences(pairs, type(self).__name__, new.preprocessor_)
-        labels = validate.strict_labels(y, u.shape[0])
-        if not u.shape[0]:
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: pairs is empty")
-        new._take(Pairs(u, labels), named=pairs)
-        distances = new.get_metric().distance(u)
-        new._threshold = calibration.best_threshold(distances, labels, **(calibration_params or {}))
-        if self._history is not None:
-            new._history = self._history.replaced(new._history)
-        self.__dict__ = new.__dict__
+        with self._lock:
+            new = object.__new__(type(self))  # what has been learned before is lost only when all has gone well
+            forgotten = (*LEARNED, "_own_lock")
+            new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in forgotten})
+            if self._history is not None:
+                new._history = self._history.anew()
+            new._check_preprocessor()
+            u = inputs.differences(pairs, type(self).__name__, new.preprocessor_)
+            labels = validate.strict_labels(y, u.shape[0])
+            if not u.shape[0]:
+                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: pairs is empty")
+            new._learn(u, labels, named=pairs)
+            distances = new.get_metric().distance(u)
+            new._threshold = calibration.best_threshold(distances, labels, **(calibration_params or {}))
+            if self._history is not None:
+                new._history = self._history.replaced(new._history)
+            new.__dict__["_own_lock"] = self._lock
+            self.__dict__ = new.__dict__
         return self
 
     def partial_fit_triplets(self, triplets: Any) -> Self:
@@ -234,91 +232,132 @@ class MetricTracker(LevelVocabulary, ThresholdVocabulary, MetricVocabulary, Clas
         """
         a, b, c = inputs.tuples(triplets, 3, type(self).__name__, self._first_form())
         near, far = inputs.difference(a, b, "triplets"), inputs.difference(a, c, "triplets")
-        return self._take(Orders(near, far), named=triplets)
+        return self._learn(inputs.side_by_side(near, far), None, named=triplets)
 
     def partial_fit_quadruplets(self, quadruplets: Any) -> Self:
         """Learn from quadruplets (a, b, c, d) of shape (m, 4, n), "a is closer to b than c is to d"."""
         a, b, c, d = inputs.tuples(quadruplets, 4, type(self).__name__, self._first_form())
         near, far = inputs.difference(a, b, "quadruplets"), inputs.difference(c, d, "quadruplets")
-        return self._take(Orders(near, far), named=quadruplets)
+        return self._learn(inputs.side_by_side(near, far), None, named=quadruplets)
 
     def _first_form(self) -> Any:
-        return self.preprocessor_ if "_ocelad" in self.__dict__ else inputs.preprocessor(self.preprocessor)
+        return self.preprocessor_ if "_engine" in self.__dict__ else inputs.preprocessor(self.preprocessor)
 
-    def _take(self, comparisons: Comparisons, named: Any) -> Self:
-        rows, known = comparisons.rows, "_ocelad" in self.__dict__
-        n = rows.shape[1] // comparisons.parts
+    def _pairs(self, pairs: Any, y: ArrayLike) -> tuple[Any, Array]:
+        u = inputs.differences(pairs, type(self).__name__, self._first_form())
+        return u, validate.labels(y, u.shape[0])
+
+    @locked
+    def _learn(
+        self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None, named: Any = None
+    ) -> Self:
+        """Learn differences that have been checked: those of pairs, or, without y, near and far ones side by side.
+
+        ``named`` is what they were made from, for the names of its features.
+        """
+        learned, parts = self.__dict__, 1 if y is not None else 2
+        known, n = "_engine" in learned, u.shape[1] // parts
         if known and n != self.n_features_in_:
             raise ValueError(f"pairs must have {self.n_features_in_} features, as before, got {n}")
-        validate.n_components(self.n_components, n)
-        scale = self._scale if "_scale" in self.__dict__ else first_scale(self)
-        normalised, scale_after = scale.normalise(rows)
+        if self.n_components is not None:
+            validate.n_components(self.n_components, n)
+        scale = self._scale if "_scale" in learned else first_scale(self)
+        watched = self._history is not None or trace is not None
+        before: list[float] | None = [] if watched else None
+        rows, after = scale.normalise(u, parts, before)
         if known:
-            learners = Learners(self._ocelad, self._loss, self._recipe)
+            engine = self._engine
         else:
-            start = self._given.start(n, scale.normalise(rows[:1])[1].value) if self._given is not None else None
-            learners, form = algorithm_2(self, n, start), inputs.preprocessor(self.preprocessor)
-        if not rows.shape[0]:
+            start = None if self._given is None else self._given.metric(n, scale.normalise(u[:1], parts)[1].value)
+            engine, form = algorithm_2(self, n, start), inputs.preprocessor(self.preprocessor)
+        if not u.shape[0]:
             return self
 
-        ocelad, kept = learners.ocelad, dict(self.__dict__)
-        before = ocelad.t
+        t, kept = engine.t, dict(learned)
         try:
             if not known or type(named) is not np.ndarray:
                 inputs.check_names(self, named, known)
             if not known:
-                self._ocelad, self._loss, self._recipe = ocelad, learners.loss, learners.recipe
-                self.n_features_in_, self.preprocessor_ = n, form
-            self._given, self._threshold, self._scale = None, None, scale_after
-            with Announced():
-                if self._history is None:
-                    comparisons.teach(learners, normalised)
-                else:
-                    comparisons.watched(self._history, learners, normalised)
+                self._engine, self.n_features_in_, self.preprocessor_ = engine, n, form
+            learned.update(_given=None, _threshold=None, _scale=after)
+            if before is None:
+                engine.run(rows, y, weight)
+            else:
+                self._learn_traced(engine, rows, y, weight, trace, np.array(before))
         except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
-            if ocelad.t == before:  # nothing: it has not begun
+            if engine.t == t:  # nothing: it has not begun
                 self.__dict__ = kept
             else:
-                self._scale = scale.normalise(rows[: ocelad.t - before])[1]
+                self._scale = scale.normalise(u[: engine.t - t], parts)[1]
             raise
         return self
 
+    def _learn_traced(
+        self, engine: Engine, rows: Any, y: Array | None, weight: Any, trace: Trace | None, foreseen: Array
+    ) -> None:
+        """The same, written down as it was foreseen: in the unit of length from before each comparison."""
+        pieces = (
+            [slice(0, rows.shape[0])] if self._history is None else self._history.pieces(engine, rows.shape[0])
+        )
+        for piece in pieces:
+            part = Trace(piece.stop - piece.start) if trace is None else trace
+            labels = None if y is None else y[piece]
+            engine.run(rows[piece], labels, None if weight is None else weight[piece], part)
+            if labels is not None:
+                part.rescale(foreseen[piece], labels, engine.loss, None if weight is None else weight[piece])
+            if self._history is not None:
+                self._history.read(engine, part, labels)
+
     # What has been learned
 
+    @locked
     def get_metric(self) -> Mahalanobis:
         """The metric as it is now, as a function of two points (and ``squared=False``) that will not change."""
-        if "_ocelad" in self.__dict__:
+        if "_engine" in self.__dict__:
             rank = validate.n_components(self.n_components, self.n_features_in_)
-            key = (self._ocelad.t, rank)
+            key = (self._engine.t, rank)
             if self._metric is None or self._metric[0] != key:
-                form, mu = mixture(self._ocelad)
+                form, mu = self._engine.mixture()
                 self._metric = key, Mahalanobis(form, self._scale.value, rank, max(1.0, mu))
             return self._metric[1]
         if self._given is not None:
             return self._given.view(self.n_components)
         raise self._not_fitted()
 
+    @locked
+    def _measure(self, u: Any) -> tuple[Array, float | None]:
+        """Distances, and the threshold on their squares; of a few pairs without forming the metric."""
+        if "_engine" in self.__dict__ and self.n_components is None and u.shape[0] <= FEW:
+            validate.same_width(u, self.n_features_in_, "pairs")
+            rows = u / self._scale.value
+            if inputs.moderate(rows):
+                judged = self._engine.judge(rows)
+                squares, mu = judged.mixture
+                return np.sqrt(np.maximum(squares, 0.0)), max(1.0, mu)
+        return super()._measure(u)
+
     @property
     def components_(self) -> Array:
-        """The linear map of ``transform``, of shape (n, n), or (n_components, n). Setting it starts anew from that
-        metric: the next comparisons are learned by learners that all begin, and begin again, there. The threshold
-        stays."""
+        """The linear map of ``transform``, of shape (n, n), or (n_components, n); beyond 2048 features it has as
+        many rows as the metric has dimensions. Setting it starts anew from that metric: the next comparisons are
+        learned by learners that all begin, and begin again, there. The threshold stays."""
         return self.get_metric().components
 
     @components_.setter
     def components_(self, L: Any) -> None:
-        mu = self._given.mu if self._given is not None else self.mu_ if "_ocelad" in self.__dict__ else None
-        forget: tuple[str, ...] = ("_ocelad", "_recipe", "_loss", "_metric")
-        if "_ocelad" in self.__dict__:  # else it is checked when it is used first, against the data
-            L = validate.components(L)
-            if L.shape[1] != self.n_features_in_:
-                mu, forget = None, LEARNED
-        self._check_preprocessor()
-        for name in forget:
-            self.__dict__.pop(name, None)
-        self._given = Given(copy.deepcopy(L), mu)
+        with self._lock:
+            mu = self._given.mu if self._given is not None else self.mu_ if "_engine" in self.__dict__ else None
+            forget: tuple[str, ...] = ("_engine", "_metric")
+            if "_engine" in self.__dict__:  # else it is checked when it is used first, against the data
+                L = validate.components(L)
+                if L.shape[1] != self.n_features_in_:
+                    mu, forget = None, LEARNED
+            self._check_preprocessor()
+            for name in forget:
+                self.__dict__.pop(name, None)
+            self._given = WarmStart(copy.deepcopy(L), mu)
 
-    def _fitted(self) -> Ocelad[Metric]:
-        if "_ocelad" not in self.__dict__:
+    def _fitted(self) -> Engine:
+        if "_engine" not in self.__dict__:
             raise self._not_fitted()
-        return self._ocelad
+        return self._engine

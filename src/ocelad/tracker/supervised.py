@@ -17,6 +17,7 @@ from .. import validation as validate
 from ..geometry.mahalanobis import Mahalanobis
 from ..protocols import Array, Integers
 from . import inputs
+from .lock import Locked, locked
 from .metric_tracker import MetricTracker
 from .pair_sampling import Strategy, check, partners
 from .vocabulary import MetricVocabulary
@@ -24,6 +25,7 @@ from .vocabulary import MetricVocabulary
 
 class SupervisedMetricTracker(
     MetricVocabulary,
+    Locked,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -94,6 +96,21 @@ class SupervisedMetricTracker(
         tags.input_tags.sparse = True
         return tags
 
+    def __copy__(self) -> Self:
+        """A tracker that goes on from here by itself."""
+        with self._lock:
+            other = self._twin()
+            other.__dict__.pop("_own_lock")
+            if "tracker_" in self.__dict__:
+                other.tracker_, other._random = copy.copy(self.tracker_), copy.deepcopy(self._random)
+        return other
+
+    def _twin(self) -> Self:
+        """Another that has learned the same, from the same learners."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, and learn these points in order."""
         return self._learn(X, y, reset=True, at_least=2)
@@ -105,14 +122,16 @@ class SupervisedMetricTracker(
         """
         if classes is not None and not np.isin(np.unique(np.asarray(y)), np.asarray(classes)).all():
             raise ValueError(f"y must hold only labels in classes={classes!r}")
-        return self._learn(X, y, reset=not hasattr(self, "tracker_"), at_least=1)
+        with self._lock:
+            return self._learn(X, y, reset=not hasattr(self, "tracker_"), at_least=1)
 
+    @locked
     def _learn(self, X: Any, y: Any, reset: bool, at_least: int) -> Self:
         strategy, memory, count = check(self.strategy), self._count("memory"), self._count("pairs_per_point")
         form = inputs.preprocessor(self.preprocessor) if reset else self.preprocessor_
         if form is not None:
             X = inputs.points(X, type(self).__name__, form)
-        new = copy.copy(self)  # so that what is refused leaves no trace
+        new = self._twin()  # so that what is refused leaves no trace
         X, y = validate_data(
             new, X, y, dtype=np.float64, accept_sparse="csr", reset=reset, ensure_min_samples=at_least
         )
@@ -165,6 +184,7 @@ class SupervisedMetricTracker(
         return self.get_metric().components
 
     @components_.setter
+    @locked
     def components_(self, L: ArrayLike) -> None:
         check_is_fitted(self, "tracker_")
         self.tracker_.components_ = L

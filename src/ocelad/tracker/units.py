@@ -36,24 +36,30 @@ HUGE = 1e308
 say, counts as so long."""
 
 
+FARTHEST = 1e150
+"""How many units a difference may be long when it is foreseen: the square is still a number."""
+
+
 class Scale(Protocol):
     """A unit of length, and how it goes on."""
 
     @property
     def value(self) -> float: ...
 
-    def normalise(self, u: Any, /) -> tuple[Any, Scale]:
-        """The differences in units of length, each in the unit of its own time, and the scale after them."""
+    def normalise(self, u: Any, parts: int = 1, before: list[float] | None = None, /) -> tuple[Any, Scale]:
+        """The differences in units of length, each in the unit of its own time, and the scale after them.
 
-    def units(self, lengths: list[float], /) -> tuple[list[float], Scale]:
-        """The unit after each difference of given length, and the scale after them."""
+        A row may be several differences side by side: then their root mean square is measured. By what to multiply
+        each row, so that it is in the unit from before its time, goes to ``before``, if that is given.
+        """
 
 
 @dataclass(frozen=True)
 class RunningScale:
     """The typical |u|, learned as it goes.
 
-    >>> differences, scale = RunningScale().normalise(np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 10.0], [6.0, 0.0]]))
+    >>> u = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 10.0], [6.0, 0.0]])
+    >>> differences, scale = RunningScale().normalise(u)
     >>> scale.value
     6.0
     """
@@ -62,18 +68,10 @@ class RunningScale:
     count: int = 0
     first: tuple[float, ...] = ()
 
-    def normalise(self, u: Any) -> tuple[Any, RunningScale]:
-        lengths = norms(u)
-        units, after = self.units(lengths)
-        factors = [
-            LONGEST / norm if norm > LONGEST * unit else 1.0 / unit
-            for norm, unit in zip(lengths, units, strict=True)
-        ]
-        return scaled(u, np.array(factors)), after
-
-    def units(self, lengths: list[float]) -> tuple[list[float], RunningScale]:
-        value, count, first, units = self.value, self.count, self.first, []
-        for norm in lengths:
+    def normalise(self, u: Any, parts: int = 1, before: list[float] | None = None) -> tuple[Any, RunningScale]:
+        value, count, first, factors = self.value, self.count, self.first, []
+        for norm in norms(u, parts):
+            old = value
             if norm > 0.0:  # else it says nothing about the unit
                 count += 1
                 if count <= FIRST:
@@ -82,8 +80,11 @@ class RunningScale:
                 else:
                     ratio = min(norm / value, LONGEST)
                     value, first = value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), ()
-            units.append(value)
-        return units, RunningScale(value, count, first)
+            factor = LONGEST / norm if norm > LONGEST * value else 1.0 / value
+            factors.append(factor)
+            if before is not None:
+                before.append(min(1.0 / old / factor, FARTHEST))
+        return scaled(u, factors), RunningScale(value, count, first)
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,14 @@ class FixedScale:
 
     value: float
 
-    def normalise(self, u: Any) -> tuple[Any, FixedScale]:
+    def normalise(
+        self,
+        u: Any,
+        parts: int = 1,  # noqa: ARG002
+        before: list[float] | None = None,
+    ) -> tuple[Any, FixedScale]:
+        if before is not None:
+            before += [1.0] * u.shape[0]
         entries = u.data if sparse.issparse(u) else u
         if (
             np.abs(entries).max(initial=0.0) / self.value * math.sqrt(u.shape[1]) <= LARGEST
@@ -107,18 +115,16 @@ class FixedScale:
             )
         return u / self.value, self
 
-    def units(self, lengths: list[float]) -> tuple[list[float], FixedScale]:
-        return [self.value] * len(lengths), self
 
-
-def norms(u: Any) -> list[float]:
-    """|u| row by row, safe from overflow and underflow of the squares."""
+def norms(u: Any, parts: int = 1) -> list[float]:
+    """|u| row by row, safe from overflow and underflow of the squares; of several parts the root mean square."""
     rows = [u.data[a:b] for a, b in pairwise(u.indptr.tolist())] if sparse.issparse(u) else u
     # one product per row: a sum along an axis may round differently in a batch than in a single row
     with np.errstate(over="ignore", under="ignore"):
         squares = [float(row.dot(row)) for row in rows]
     return [
-        math.sqrt(s) if 1e-200 < s < 1e200 else _careful_norm(row) for s, row in zip(squares, rows, strict=True)
+        math.sqrt(s / parts) if 1e-200 < s < 1e200 else _careful_norm(row) / math.sqrt(parts)
+        for s, row in zip(squares, rows, strict=True)
     ]
 
 
@@ -127,9 +133,9 @@ def _careful_norm(row: Array) -> float:
     return min(size * math.sqrt(float(np.square(row / size).sum())), HUGE) if size > TINY else 0.0
 
 
-def scaled(u: Any, factors: Array) -> Any:
+def scaled(u: Any, factors: list[float]) -> Any:
     """Each row times its factor."""
-    if not sparse.issparse(u):
-        return u * factors[:, None]
+    if isinstance(u, np.ndarray):
+        return u * factors[0] if len(factors) == 1 else u * np.array(factors)[:, None]
     data = u.data * np.repeat(factors, np.diff(u.indptr))
     return type(u)((data, u.indices, u.indptr), shape=u.shape)

@@ -61,14 +61,17 @@ class MetricVocabulary:
         """The learned distance of each pair (not squared)."""
         return self._measured(pairs)[0]
 
-    def _measured(self, pairs: Any) -> tuple[Array, Mahalanobis]:
-        """Distances, and the metric they were measured with."""
+    def _measured(self, pairs: Any) -> tuple[Array, float | None]:
+        """Distances, and the tracked threshold on their squares, from one look."""
         u = inputs.differences(pairs, type(self).__name__, self._form())
-        metric = self.get_metric()
-        validate.same_width(u, metric.n, "pairs")
         if type(pairs) is not np.ndarray:
             inputs.check_names(self, pairs, known=True)
-        return metric.distance(u), metric
+        return self._measure(u)
+
+    def _measure(self, u: Any) -> tuple[Array, float | None]:
+        metric = self.get_metric()
+        validate.same_width(u, metric.n, "pairs")
+        return metric.distance(u), metric.mu
 
     def pair_score(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
@@ -111,7 +114,7 @@ class ThresholdVocabulary:
 
         def _form(self) -> Any: ...
 
-        def _measured(self, pairs: Any) -> tuple[Array, Mahalanobis]: ...
+        def _measured(self, pairs: Any) -> tuple[Array, float | None]: ...
 
         def get_metric(self) -> Mahalanobis: ...
 
@@ -119,15 +122,15 @@ class ThresholdVocabulary:
     def threshold_(self) -> float:
         """The largest distance of similar points: the one that was set or calibrated since the latest comparison,
         else the tracked one, sqrt(mu)."""
-        return _tracked(self.get_metric()) if self._threshold is None else self._threshold
+        return _tracked(self.get_metric().mu) if self._threshold is None else self._threshold
 
     def _judged(self, pairs: ArrayLike) -> tuple[Array, float]:
         """Distances and threshold, from one look at the metric."""
         self._form()
         if self._threshold is not None:
             return -self.decision_function(pairs), self._threshold
-        distances, metric = self._measured(pairs)
-        return distances, _tracked(metric)
+        distances, mu = self._measured(pairs)
+        return distances, _tracked(mu)
 
     def decision_function(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
@@ -199,10 +202,10 @@ class ThresholdVocabulary:
         return self
 
 
-def _tracked(metric: Mahalanobis) -> float:
-    if metric.mu is None:
+def _tracked(mu: float | None) -> float:
+    if mu is None:
         raise AttributeError(
             "A threshold for this estimator has not been set, "
             "call its set_threshold or calibrate_threshold method."
         )
-    return math.sqrt(metric.mu)
+    return math.sqrt(mu)

@@ -10,7 +10,7 @@ from ..geometry.metric import Metric
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class WarmStart:
     """Components as they were set, and the threshold tracked until then, if there was any."""
 
     components: Any
@@ -19,7 +19,7 @@ class Given:
     def view(self, rank: int | None = None) -> Mahalanobis:
         return Mahalanobis.embedding(self.components, rank, self.mu)
 
-    def start(self, n: int, unit: float) -> Metric:
+    def metric(self, n: int, unit: float) -> Metric:
         """The metric of differences in this unit, to start from."""
         M = self.view().M
         if len(M) != n:

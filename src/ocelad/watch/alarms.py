@@ -22,6 +22,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from .. import validation as validate
 from ..protocols import is_number
 
 SHIFT = 0.2
@@ -120,9 +121,7 @@ class ChangeAlarm:
         for name, value in (("steps", steps), ("odds", odds)):
             if not (is_number(value) and 1 < value < math.inf):
                 raise ValueError(f"{name} must be a finite number > 1, got {value!r}")
-        if isinstance(memory, bool) or not isinstance(memory, (int, np.integer)) or memory < 2:
-            raise ValueError(f"memory must be an integer >= 2, got {memory!r}")
-        self.steps, self.odds, self.memory = float(steps), float(odds), int(memory)
+        self.steps, self.odds, self.memory = float(steps), float(odds), validate.integer(memory, "memory", least=2)
         self.t = 0  # comparisons seen
         self._begin(-math.inf)
 

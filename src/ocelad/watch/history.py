@@ -10,19 +10,15 @@ covers the whole course, at a resolution that halves, in bounded memory.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
-from ..geometry import Metric
-from ..geometry.losses import MarginLoss
-from ..ocelad import Ocelad
+from ..engine import Engine, Trace
 from ..protocols import Array, snapshot
 from ..tracker import MetricTracker
-from ..tracker.levels import LEVEL
 from .alarms import Alarm, Event
 
 RECORD = np.dtype(
@@ -80,7 +76,7 @@ class History:
     tracker
         The `MetricTracker` to watch. `stop` ends it.
     every
-        How often to look at the tracker. Comparisons are judged by the metric of the latest look before them.
+        How often to look at the tracker. Each comparison is judged by the metric just before it.
     capacity
         How many rows to keep at most; each holds a number per level and feature.
     alarm
@@ -115,7 +111,8 @@ class History:
         self.tracker = tracker
         self.every, self.capacity = _count(every, "every", 1), _count(capacity, "capacity", 2)
         self._new_alarm = copy.deepcopy(alarm)
-        self._ocelad: Ocelad[Metric] | None = None
+        self._engine: Engine | None = None
+        self._t = 0
         self.clear()
         tracker._history = self
 
@@ -147,53 +144,49 @@ class History:
             self.tracker._history = None
         return self
 
-    def learn(
-        self, ocelad: Ocelad[Metric], loss: MarginLoss, u: Any, y: Sequence[float], teach: Callable[[slice], None]
-    ) -> None:
-        """What a watched tracker calls with comparisons in its unit of length: ``teach`` them, piece by piece."""
-        if ocelad is not self._ocelad:  # a new course
-            if self._ocelad is not None:
+    def pieces(self, engine: Engine, count: int) -> list[slice]:
+        """How a watched tracker is to cut its next comparisons, so that each look comes at the end of a piece."""
+        if engine is not self._engine:  # a new course
+            if self._engine is not None:
                 self.clear()
-            self._ocelad, self._t, self._metric = ocelad, ocelad.t, ocelad.estimate
-        elif ocelad.t != self._t:  # it has learned unseen
-            self._metric, self._outcomes = ocelad.estimate, []
-        done = 0
-        while done < len(y):
-            piece = slice(done, min(len(y), done + self.every - ocelad.t % self.every))
-            outcomes = self._judge(loss, u[piece], y[piece])
-            teach(piece)
-            self._outcomes += outcomes
-            self._t, done = ocelad.t, piece.stop
-            if ocelad.t % self.every == 0:
-                self._look(ocelad)
+            self._engine, self._M = engine, engine.mixture()[0].M
+        elif engine.t != self._t:  # it has learned unseen
+            self._M, self._outcomes = engine.mixture()[0].M, []
+        self._t = engine.t
+        first = self.every - engine.t % self.every
+        cuts = [0, *range(first, count, self.every), count]
+        return [slice(start, stop) for start, stop in pairwise(cuts)]
 
-    def _judge(self, loss: MarginLoss, u: Any, y: Sequence[float]) -> list[tuple[float, bool]]:
-        """Loss and error of comparisons that have not been learned yet, under the metric of the latest look."""
-        mu, rows = self._metric.mu, u.toarray() if issparse(u) else u
-        d2 = [self._metric.squared_distance(row) for row in rows]  # one by one: a batch must not round differently
-        return [(loss.value(label * (mu - d)), (d <= mu) != (label > 0)) for d, label in zip(d2, y, strict=True)]
+    def read(self, engine: Engine, trace: Trace, y: Array | None) -> None:
+        """What a watched tracker has gone through, a piece at a time. Orders have no label: they pass unseen."""
+        self._t = engine.t
+        if y is None:
+            return
+        wrong = (trace.similar != (y > 0)).tolist()
+        self._outcomes += zip(trace.loss.tolist(), wrong, strict=True)
+        if engine.t % self.every == 0:
+            self._look(engine)
 
-    def _look(self, ocelad: Ocelad[Metric]) -> None:
-        before, now, outcomes = self._metric, ocelad.estimate, self._outcomes
-        levels, diagonal = np.zeros(len(ocelad.lengths), dtype=LEVEL), now.M.diagonal()
-        levels["length"], levels["weight"], levels["loss"] = ocelad.lengths, ocelad.probabilities, ocelad.losses
+    def _look(self, engine: Engine) -> None:
+        M, outcomes, levels = engine.mixture()[0].M, self._outcomes, engine.experts()
+        diagonal, t = M.diagonal(), engine.t
         row = _Row(
-            t=ocelad.t,
+            t=t,
             judged=len(outcomes),
             loss=sum(loss for loss, _ in outcomes),
             wrong=sum(wrong for _, wrong in outcomes),
             looks=1,
-            moved=float(np.linalg.norm(now.M - before.M)),
-            time_scale=time_scale(levels, ocelad.t),
-            threshold=max(1.0, now.mu),
+            moved=float(np.linalg.norm(M - self._M)),
+            time_scale=time_scale(levels, t),
+            threshold=engine.threshold(),
             weights=levels["weight"],
             relevance=snapshot(diagonal / (diagonal.sum() or 1.0)),
         )
-        self._metric, self._outcomes, self.lengths = now, [], snapshot(ocelad.lengths)
+        self._M, self._outcomes, self.lengths = M, [], snapshot(levels["length"])
         self._keep(row)
         if self.alarm is not None:
-            for number, (_, wrong) in enumerate(outcomes, ocelad.t - len(outcomes) + 1):
-                event = self.alarm.update(wrong, levels if number == ocelad.t else None)
+            for number, (_, wrong) in enumerate(outcomes, t - len(outcomes) + 1):
+                event = self.alarm.update(wrong, levels if number == t else None)
                 if event is not None:  # the alarm may not have been there from the beginning
                     event = replace(event, t=number, onset=event.onset + number - event.t)
                     self.events = [*self.events, event][-self.capacity :]

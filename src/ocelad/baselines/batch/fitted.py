@@ -1,7 +1,7 @@
 """What every batch method is to the outside: a scikit-learn estimator that has, once fitted, a metric.
 
 Two doors, one for pairs and one for labelled points. Each fit works on a copy of the estimator, so that one that
-is refused or interrupted leaves the metric that was there.
+is refused or interrupted leaves the metric that was there. A method is a dataclass of its options, and ``_learn``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import copy
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,8 @@ class Fitted(MetricVocabulary):
 
     n_components: int | None
     n_features_in_: int
+    n_iter_: int
+    gap_: float
     _metric: Mahalanobis
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -51,6 +54,13 @@ class Fitted(MetricVocabulary):
         """The linear map of ``transform``, the most important direction first."""
         return self.get_metric().components
 
+    def _copy(self) -> Self:
+        """One that may be written to."""
+        new = copy.copy(self)
+        new.__dict__.pop("feature_names_in_", None)
+        new._check_preprocessor()
+        return new
+
     def _become(self, new: Self, metric: Mahalanobis) -> Self:
         new._metric = metric
         self.__dict__.pop("feature_names_in_", None)
@@ -61,18 +71,28 @@ class Fitted(MetricVocabulary):
 class FromPairs(ThresholdVocabulary, Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The door for pairs of shape (m, 2, n) and labels +1 (similar) and -1 (different)."""
 
+    objective_: float
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array, tags.input_tags.two_d_array = True, False
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _opened(self, pairs: Any, y: Any, calibration_params: dict[str, Any] | None) -> tuple[Self, Array, Array]:
-        """A copy that may be written to, the differences of the pairs, dense, and the labels."""
+    def fit(self, pairs: Any, y: ArrayLike, calibration_params: dict[str, Any] | None = None) -> Self:
+        """Learn from these pairs, and calibrate the threshold on them.
+
+        Parameters
+        ----------
+        pairs
+            Of shape (m, 2, n); or (m, 2) indicators, with a preprocessor; or two matrices of shape (m, n).
+        y
+            Of shape (m,), +1 for similar and -1 for different.
+        calibration_params
+            What to pass on to ``calibrate_threshold``.
+        """
         calibration.check(**(calibration_params or {}))
-        new = copy.copy(self)
-        new.__dict__.pop("feature_names_in_", None)
-        new._check_preprocessor()
+        new = self._copy()
         u = inputs.differences(pairs, type(self).__name__, new.preprocessor_)
         labels = validate.strict_labels(y, u.shape[0])
         if not u.shape[0]:
@@ -80,14 +100,14 @@ class FromPairs(ThresholdVocabulary, Fitted, ClassifierMixin, BaseEstimator):  #
         validate.n_components(self.n_components, u.shape[1])
         inputs.check_names(new, pairs, known=False)
         new.n_features_in_ = u.shape[1]
-        return new, u.toarray() if sparse.issparse(u) else u, labels
-
-    def _closed(
-        self, new: Self, metric: Mahalanobis, u: Array, y: Array, calibration_params: dict[str, Any] | None
-    ) -> Self:
-        """The estimator with this metric and the threshold that is best for these pairs."""
-        new._threshold = calibration.best_threshold(metric.distance(u), y, **(calibration_params or {}))
+        u = u.toarray() if sparse.issparse(u) else u
+        metric = new._learn(u, labels)
+        new._threshold = calibration.best_threshold(metric.distance(u), labels, **(calibration_params or {}))
         return self._become(new, metric)
+
+    def _learn(self, u: Array, y: Array) -> Mahalanobis:
+        """The metric of these differences and labels."""
+        raise NotImplementedError
 
 
 class FromLabels(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -98,22 +118,24 @@ class FromLabels(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         tags.target_tags.required = True
         return tags
 
-    def _opened(self, X: Any, y: Any) -> tuple[Self, Array, Integers]:
-        """A copy that may be written to, the points, and their classes by number."""
-        new, X = self._opened_points(X)
-        X, y = validate_data(new, X, y, dtype=np.float64, ensure_min_samples=2)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from points of shape (m, n) and their classes."""
+        new = self._copy()
+        X, y = validate_data(new, new._formed(X), y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         validate.n_components(self.n_components, X.shape[1])
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y must hold at least two classes, got one class only: {classes[0]!r}")
-        return new, X, labels
+        return self._become(new, new._learn(X, labels))
 
-    def _opened_points(self, X: Any) -> tuple[Self, Any]:
-        new = copy.copy(self)
-        new.__dict__.pop("feature_names_in_", None)
-        new._check_preprocessor()
-        return new, X if new.preprocessor_ is None else inputs.points(X, type(self).__name__, new.preprocessor_)
+    def _formed(self, X: Any) -> Any:
+        form = self.preprocessor_
+        return X if form is None else inputs.points(X, type(self).__name__, form)
+
+    def _learn(self, X: Array, labels: Integers) -> Mahalanobis:
+        """The metric of these points, and of their classes by number."""
+        raise NotImplementedError
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
@@ -127,36 +149,35 @@ class FromLabels(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return len(self.components_)
 
 
-def whole(value: Any, name: str) -> int:
-    """A parameter that counts something."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    return int(value)
-
-
 def unit_of(rows: Array) -> float:
     """A length to measure differences in, so that their squares neither overflow nor vanish."""
     return float(np.abs(rows).max(initial=0.0)) or 1.0
 
 
-def certify(owner: object, gap: float, tol: float) -> None:
-    """A warning if it is not known that the optimum has been reached."""
-    if gap > tol:
-        warnings.warn(
-            f"{type(owner).__name__} stopped before its objective was known to be within tol={tol:g} of the "
-            f"optimum, at {gap:.2g}: a larger max_iter may help",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+class Rounds:
+    """The numbers of at most ``max_iter`` rounds, until the optimum is known to be within ``tol``."""
 
+    def __init__(self, owner: Any) -> None:
+        self.name, self.verbose, self.last = type(owner).__name__, owner.verbose, time.monotonic()
+        self.max_iter = validate.integer(owner.max_iter, "max_iter")
+        self.tol = validate.number(owner.tol, "tol", positive=True)
 
-class Progress:
-    """A line on stderr every two seconds, for those who want to know."""
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(1, self.max_iter + 1))
 
-    def __init__(self, owner: object, verbose: bool) -> None:
-        self.name, self.verbose, self.last = type(owner).__name__, verbose, time.monotonic()
-
-    def __call__(self, text: str) -> None:
+    def reached(self, gap: float, text: str) -> bool:
+        """Whether that will do; a line on stderr every two seconds, for those who want to know."""
         if self.verbose and time.monotonic() - self.last > 2.0:
             self.last = time.monotonic()
-            print(f"{self.name}: {text}", file=sys.stderr)
+            print(f"{self.name}: {text}, tol {self.tol:g}", file=sys.stderr)
+        return gap <= self.tol
+
+    def certify(self, gap: float) -> None:
+        """A warning if it is not known that the optimum has been reached."""
+        if gap > self.tol:
+            warnings.warn(
+                f"{self.name} stopped before its objective was known to be within tol={self.tol:g} of the "
+                f"optimum, at {gap:.2g}: a larger max_iter may help",
+                ConvergenceWarning,
+                stacklevel=4,
+            )

@@ -19,8 +19,8 @@ is a lower bound wherever A is positive definite, and equal at the minimum, wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,11 +29,12 @@ from ... import validation as validate
 from ...geometry import Mahalanobis
 from ...protocols import Array
 from .descent import descend
-from .fitted import FromPairs, Progress, certify, unit_of, whole
+from .fitted import FromPairs, Rounds, unit_of
 
 PERCENTILES = (5.0, 95.0)
 
 
+@dataclass(eq=False, repr=False)
 class ITML(FromPairs):
     """The metric nearest to a prior that keeps similar pairs near and different ones far.
 
@@ -74,47 +75,19 @@ class ITML(FromPairs):
     True
     """
 
-    bounds_: Array
-    objective_: float
-    gap_: float
-    n_iter_: int
+    _: KW_ONLY
+    gamma: float = 0.1
+    bounds: ArrayLike | None = None
+    prior: ArrayLike | Literal["variance"] = "variance"
+    max_iter: int = 100
+    tol: float = 1e-3
+    n_components: int | None = None
+    preprocessor: Any = None
+    verbose: bool = False
+    bounds_: Array = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        gamma: float = 0.1,
-        bounds: ArrayLike | None = None,
-        prior: ArrayLike | Literal["variance"] = "variance",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        n_components: int | None = None,
-        preprocessor: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.gamma = gamma
-        self.bounds = bounds
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_components = n_components
-        self.preprocessor = preprocessor
-        self.verbose = verbose
-
-    def fit(self, pairs: Any, y: ArrayLike, calibration_params: dict[str, Any] | None = None) -> Self:
-        """Learn from these pairs, and calibrate the threshold on them.
-
-        Parameters
-        ----------
-        pairs
-            Of shape (m, 2, n); or (m, 2) indicators, with a preprocessor; or two matrices of shape (m, n).
-        y
-            Of shape (m,), +1 for similar and -1 for different.
-        calibration_params
-            What to pass on to ``calibrate_threshold``.
-        """
-        new, u, labels = self._opened(pairs, y, calibration_params)
-        max_iter, tol = whole(self.max_iter, "max_iter"), validate.number(self.tol, "tol", positive=True)
-        gamma = validate.number(self.gamma, "gamma", positive=True)
+    def _learn(self, u: Array, y: Array) -> Mahalanobis:
+        rounds, gamma = Rounds(self), validate.number(self.gamma, "gamma", positive=True)
         apart = u.any(axis=1)
         if not apart.any():
             raise ValueError("pairs must hold at least one pair of two different points")
@@ -122,16 +95,13 @@ class ITML(FromPairs):
         rows = u[apart] / unit
         K, length = self._prior(rows, unit)
         v = rows @ K
-        new.bounds_ = self._bounds(np.linalg.norm(v, axis=1) * length)
-        near, far = np.square(new.bounds_ / length)
-        b = np.where(labels[apart] > 0, near, far)
-        L, new.objective_, new.gap_, new.n_iter_ = _minimise(
-            _Slack(v, labels[apart], b, gamma), max_iter, tol, Progress(self, self.verbose)
-        )
-        certify(self, new.gap_, tol)
+        self.bounds_ = self._bounds(np.linalg.norm(v, axis=1) * length)
+        near, far = np.square(self.bounds_ / length)
+        loss = _Slack(v, y[apart], np.where(y[apart] > 0, near, far), gamma)
+        L, self.objective_, self.gap_, self.n_iter_ = _minimise(loss, rounds)
+        rounds.certify(self.gap_)
         L = L @ K.T
-        metric = Mahalanobis(L.T @ L, unit / length, self.n_components)
-        return self._closed(new, metric, u, labels, calibration_params)
+        return Mahalanobis(L.T @ L, unit / length, self.n_components)
 
     def _prior(self, rows: Array, unit: float) -> tuple[Array, float]:
         """K with M0 = KK', and what 1 in distances of ``rows @ K`` is in those of the prior."""
@@ -183,14 +153,13 @@ class _Slack:
         return r, np.eye(len(L)) + (self.u.T * (self.gamma * (1.0 - 1.0 / r) / self.b)) @ self.u
 
 
-def _minimise(loss: _Slack, max_iter: int, tol: float, progress: Progress) -> tuple[Array, float, float, int]:
+def _minimise(loss: _Slack, rounds: Rounds) -> tuple[Array, float, float, int]:
     """L, its objective, how far that may be above the minimum as a part of 1 + itself, the number of rounds."""
     L = 2.0 * np.eye(loss.u.shape[1])  # the first step has length 1: from I, it could end at a singular L
-    for step in range(1, max_iter + 1):
+    for number in rounds:
         L = descend(loss, L)
         F = loss(L)[0]
         gap = max(0.0, F - loss.bound(L)) / (1.0 + F)
-        progress(f"round {step}, the objective {F:.4g} may be {gap:.2g} of it above its minimum, tol {tol:g}")
-        if gap <= tol:
+        if rounds.reached(gap, f"round {number}, the objective {F:.4g} may be {gap:.2g} of it above its minimum"):
             break
-    return L, F, gap, step
+    return L, F, gap, number

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
-from numpy.typing import ArrayLike
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from ...geometry import Mahalanobis
+from ...protocols import Array, Integers
 from .fitted import FromLabels
 
 
+@dataclass(eq=False, repr=False)
 class LDA(FromLabels):
     """The directions in which classes differ most, in units of the spread within them.
 
@@ -32,16 +34,12 @@ class LDA(FromLabels):
     (2, 4)
     """
 
-    def __init__(
-        self, n_components: int | None = None, *, shrinkage: Any = None, preprocessor: Any = None
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
-        self.preprocessor = preprocessor
+    n_components: int | None = None
+    _: KW_ONLY
+    shrinkage: Any = None
+    preprocessor: Any = None
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Learn from points of shape (m, n) and their classes."""
-        new, X, labels = self._opened(X, y)
+    def _learn(self, X: Array, labels: Integers) -> Mahalanobis:
         most = min(X.shape[1], int(labels.max()))
         if self.n_components is not None and self.n_components > most:
             raise ValueError(f"n_components must be at most {most} for these classes, got {self.n_components}")
@@ -49,4 +47,4 @@ class LDA(FromLabels):
             raise ValueError(f"y must name more points than classes, got {len(X)} of {labels.max() + 1} classes")
         solver = "svd" if self.shrinkage is None else "eigen"
         fitted = LinearDiscriminantAnalysis(solver=solver, shrinkage=self.shrinkage).fit(X, labels)
-        return self._become(new, Mahalanobis.embedding(fitted.scalings_[:, : self.n_components or most].T))
+        return Mahalanobis.embedding(fitted.scalings_[:, : self.n_components or most].T)

@@ -14,17 +14,17 @@ because in those coordinates (1 - push) tr M <= F(M), at the minimum too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ... import validation as validate
 from ...geometry import Mahalanobis
 from ...protocols import Array, Integers
 from .descent import descend
-from .fitted import FromLabels, Progress, certify, unit_of, whole
+from .fitted import FromLabels, Rounds, unit_of
 from .impostors import MarginLoss, scatter, targets
 
 SLACK = 0.1
@@ -33,6 +33,7 @@ RIDGE = 1e-6
 """The trifle: this part of all points' scatter."""
 
 
+@dataclass(eq=False, repr=False)
 class LMNN(FromLabels):
     """The metric under which each point's nearest of its class are nearer, by a margin, than all of other classes.
 
@@ -71,36 +72,19 @@ class LMNN(FromLabels):
     True
     """
 
-    loss_curve_: Array
-    gap_: float
-    n_iter_: int
+    n_neighbors: int = 3
+    _: KW_ONLY
+    push: float = 0.5
+    rounding: float = 0.1
+    max_iter: int = 100
+    tol: float = 1e-3
+    n_components: int | None = None
+    preprocessor: Any = None
+    verbose: bool = False
+    loss_curve_: Array = field(init=False)
 
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        *,
-        push: float = 0.5,
-        rounding: float = 0.1,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        n_components: int | None = None,
-        preprocessor: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.push = push
-        self.rounding = rounding
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_components = n_components
-        self.preprocessor = preprocessor
-        self.verbose = verbose
-
-    def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Learn from points of shape (m, n) and their classes."""
-        new, X, labels = self._opened(X, y)
-        k, max_iter = whole(self.n_neighbors, "n_neighbors"), whole(self.max_iter, "max_iter")
-        tol = validate.number(self.tol, "tol", positive=True)
+    def _learn(self, X: Array, labels: Integers) -> Mahalanobis:
+        k, rounds = validate.integer(self.n_neighbors, "n_neighbors"), Rounds(self)
         rounding = validate.number(self.rounding, "rounding", positive=True)
         push = validate.number(self.push, "push", positive=True)
         if push >= 1.0:
@@ -113,13 +97,11 @@ class LMNN(FromLabels):
             raise ValueError("y must hold at least one class of two points")
         basis = _coordinates(X, chosen)
         loss = MarginLoss(X @ basis, labels, chosen, push, rounding)
-        L, curve, new.gap_ = _descend(
-            loss, _euclid(basis, (chosen >= 0).sum()), max_iter, tol, Progress(self, self.verbose)
-        )
-        certify(self, new.gap_, tol)
-        new.loss_curve_, new.n_iter_ = np.array(curve), len(curve)
+        L, curve, self.gap_ = _descend(loss, _euclid(basis, (chosen >= 0).sum()), rounds)
+        rounds.certify(self.gap_)
+        self.loss_curve_, self.n_iter_ = np.array(curve), len(curve)
         L = L @ basis.T
-        return self._become(new, Mahalanobis(L.T @ L, unit, self.n_components))
+        return Mahalanobis(L.T @ L, unit, self.n_components)
 
 
 def _coordinates(X: Array, chosen: Integers) -> Array:
@@ -143,22 +125,20 @@ def _euclid(basis: Array, trace: int) -> Array:
     return L * np.sqrt(trace) / np.linalg.norm(L)
 
 
-def _descend(
-    loss: MarginLoss, start: Array, max_iter: int, tol: float, progress: Progress
-) -> tuple[Array, list[float], float]:
+def _descend(loss: MarginLoss, start: Array, rounds: Rounds) -> tuple[Array, list[float], float]:
     """L, the loss after each round, and how far the last may be from the minimum, as a part of it."""
     L, working = start, loss.impostors(start, SLACK)
     F = loss(L, working)[0]
     curve = []
-    for step in range(1, max_iter + 1):
+    for number in rounds:
         inside = partial(loss, impostors=working)
         L, found, after = _fallen(loss, L, descend(inside, _widened(inside, L)), F)
         working = np.union1d(working, found)
         G = loss(L, working)[1]
         gap = (np.vdot(G, L.T @ L) + max(0.0, -np.linalg.eigvalsh(G)[0]) * after / (1.0 - loss.push)) / after
         curve.append(after)
-        progress(f"round {step}, loss {after:.4g}, at most {gap:.2g} of it above the minimum, tol {tol:g}")
-        if gap <= tol or not after < F:
+        text = f"round {number}, loss {after:.4g}, at most {gap:.2g} of it above the minimum"
+        if rounds.reached(gap, text) or not after < F:
             break
         F = after
     return L, curve, float(gap)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...compiled import entry, sums
 from ...protocols import Array, Integers
-from ..compiled import compiled
 
 
-@compiled
+@entry
 def pushing(X: Array, Z: Array, targets: Integers, impostors: Integers, rounding: float, Y: Array) -> float:
     """The sum of hinges over these impostors, in ascending order; its gradient's y are added to Y."""
     n, k, many, at, total = len(X), targets.shape[1], len(impostors), 0, 0.0
@@ -42,7 +42,7 @@ def pushing(X: Array, Z: Array, targets: Integers, impostors: Integers, rounding
     return total
 
 
-@compiled
+@sums
 def _square(Z: Array, i: int, j: int) -> float:
     total = 0.0
     for e in range(Z.shape[1]):
@@ -50,7 +50,7 @@ def _square(Z: Array, i: int, j: int) -> float:
     return total
 
 
-@compiled
+@sums
 def _add(X: Array, i: int, j: int, weight: float, Y: Array) -> None:
     for e in range(X.shape[1]):
         step = weight * (X[i, e] - X[j, e])

@@ -20,17 +20,18 @@ constraints, here one of them is the coordinates and the other is L. sqrt(a) <= 
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ... import validation as validate
 from ...geometry import Mahalanobis
 from ...protocols import Array
-from .fitted import FromPairs, Progress, certify, unit_of, whole
+from .fitted import FromPairs, Rounds, unit_of
 
 
+@dataclass(eq=False, repr=False)
 class MMC(FromPairs):
     """The metric under which different pairs are far apart while similar ones are near.
 
@@ -70,60 +71,29 @@ class MMC(FromPairs):
     1
     """
 
-    objective_: float
-    gap_: float
-    n_iter_: int
+    _: KW_ONLY
+    barrier: float = 1.0
+    diagonal: bool = False
+    ridge: float = 1e-3
+    max_iter: int = 10_000
+    tol: float = 1e-3
+    n_components: int | None = None
+    preprocessor: Any = None
+    verbose: bool = False
 
-    def __init__(
-        self,
-        *,
-        barrier: float = 1.0,
-        diagonal: bool = False,
-        ridge: float = 1e-3,
-        max_iter: int = 10_000,
-        tol: float = 1e-3,
-        n_components: int | None = None,
-        preprocessor: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.barrier = barrier
-        self.diagonal = diagonal
-        self.ridge = ridge
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_components = n_components
-        self.preprocessor = preprocessor
-        self.verbose = verbose
-
-    def fit(self, pairs: Any, y: ArrayLike, calibration_params: dict[str, Any] | None = None) -> Self:
-        """Learn from these pairs, and calibrate the threshold on them.
-
-        Parameters
-        ----------
-        pairs
-            Of shape (m, 2, n); or (m, 2) indicators, with a preprocessor; or two matrices of shape (m, n).
-        y
-            Of shape (m,), +1 for similar and -1 for different.
-        calibration_params
-            What to pass on to ``calibrate_threshold``.
-        """
-        new, u, labels = self._opened(pairs, y, calibration_params)
-        max_iter, tol = whole(self.max_iter, "max_iter"), validate.number(self.tol, "tol", positive=True)
-        barrier = validate.number(self.barrier, "barrier", positive=False)
+    def _learn(self, u: Array, y: Array) -> Mahalanobis:
+        rounds, barrier = Rounds(self), validate.number(self.barrier, "barrier", positive=False)
         ridge = validate.number(self.ridge, "ridge", positive=False)
         unit = unit_of(u)
-        near, far = u[labels > 0] / unit, u[(labels < 0) & u.any(axis=1)] / unit
+        near, far = u[y > 0] / unit, u[(y < 0) & u.any(axis=1)] / unit
         for rows, kind in ((near, "similar pair (+1)"), (far, "different pair (-1) of two different points")):
             if not len(rows):
                 raise ValueError(f"y must name at least one {kind}")
         basis = _coordinates(near, np.concatenate([near, far]), ridge, self.diagonal)
-        L, new.objective_, new.gap_, new.n_iter_ = _ascend(
-            far @ basis, barrier, self.diagonal, max_iter, tol, Progress(self, self.verbose)
-        )
-        certify(self, new.gap_, tol)
+        L, self.objective_, self.gap_, self.n_iter_ = _ascend(far @ basis, barrier, self.diagonal, rounds)
+        rounds.certify(self.gap_)
         L = L @ basis.T
-        metric = Mahalanobis(L.T @ L, unit, self.n_components)
-        return self._closed(new, metric, u, labels, calibration_params)
+        return Mahalanobis(L.T @ L, unit, self.n_components)
 
 
 def _coordinates(near: Array, all_: Array, ridge: float, diagonal: bool) -> Array:
@@ -144,20 +114,17 @@ def _coordinates(near: Array, all_: Array, ridge: float, diagonal: bool) -> Arra
     return T @ (V / np.sqrt(w)) if not diagonal else T / np.sqrt(inside.diagonal())
 
 
-def _ascend(
-    v: Array, barrier: float, diagonal: bool, max_iter: int, tol: float, progress: Progress
-) -> tuple[Array, float, float, int]:
+def _ascend(v: Array, barrier: float, diagonal: bool, rounds: Rounds) -> tuple[Array, float, float, int]:
     """L, its objective, how far that may be below the maximum as a part of the mean distance, how many steps."""
     L = np.eye(v.shape[1])
-    for step in range(1, max_iter + 1):
+    for step in rounds:
         r = np.maximum(np.linalg.norm(v @ L.T, axis=1), np.finfo(float).tiny)
         C = (v / r[:, None]).T @ v / len(v)
         if diagonal:
             C = np.diag(C.diagonal())
         value, bound = _bracket(L, C, float(r.mean()), barrier)
         gap = (bound - value) / float(r.mean())
-        progress(f"step {step}, the objective may be {gap:.2g} below its maximum, tol {tol:g}")
-        if gap <= tol:
+        if rounds.reached(gap, f"step {step}, the objective may be {gap:.2g} below its maximum"):
             break
         U, h, V = np.linalg.svd(L @ C)
         L = (U * (h + np.sqrt(h * h + 4.0 * barrier)) / 2.0) @ V

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
-from numpy.typing import ArrayLike
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from ... import validation as validate
 from ...geometry import Mahalanobis
-from .fitted import FromLabels, whole
+from ...protocols import Array, Integers
+from .fitted import FromLabels
 
 
+@dataclass(eq=False, repr=False)
 class NCA(FromLabels):
     """The linear map under which a point that picks a neighbour at random, near ones rather, picks its own class.
 
@@ -38,37 +40,23 @@ class NCA(FromLabels):
     (150, 2)
     """
 
-    n_iter_: int
+    n_components: int | None = None
+    _: KW_ONLY
+    init: Any = "auto"
+    max_iter: int = 50
+    tol: float = 1e-5
+    preprocessor: Any = None
+    random_state: Any = None
+    verbose: bool = False
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        init: Any = "auto",
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        preprocessor: Any = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.preprocessor = preprocessor
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Learn from points of shape (m, n) and their classes."""
-        new, X, labels = self._opened(X, y)
+    def _learn(self, X: Array, labels: Integers) -> Mahalanobis:
         fitted = NeighborhoodComponentsAnalysis(
             n_components=self.n_components,
             init=self.init,
-            max_iter=whole(self.max_iter, "max_iter"),
+            max_iter=validate.integer(self.max_iter, "max_iter"),
             tol=validate.number(self.tol, "tol", positive=True),
             random_state=self.random_state,
             verbose=int(self.verbose),
         ).fit(X, labels)
-        new.n_iter_ = fitted.n_iter_
-        return self._become(new, Mahalanobis.embedding(fitted.components_))
+        self.n_iter_ = fitted.n_iter_
+        return Mahalanobis.embedding(fitted.components_)

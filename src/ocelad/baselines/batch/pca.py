@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...geometry import Mahalanobis
 from .fitted import FromLabels
 
 
+@dataclass(eq=False, repr=False)
 class PCA(FromLabels):
     """The directions in which points vary most.
 
@@ -32,10 +34,10 @@ class PCA(FromLabels):
     array([[1.  , 0.07]])
     """
 
-    def __init__(self, n_components: int | None = None, *, whiten: bool = False, preprocessor: Any = None) -> None:
-        self.n_components = n_components
-        self.whiten = whiten
-        self.preprocessor = preprocessor
+    n_components: int | None = None
+    _: KW_ONLY
+    whiten: bool = False
+    preprocessor: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -44,8 +46,8 @@ class PCA(FromLabels):
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Learn from points of shape (m, n); classes, if given, are not looked at."""
-        new, X = self._opened_points(X)
-        X = validate_data(new, X, dtype=np.float64, ensure_min_samples=2)
+        new = self._copy()
+        X = validate_data(new, new._formed(X), dtype=np.float64, ensure_min_samples=2)
         k = validate.n_components(self.n_components, X.shape[1])
         if k is not None and k > len(X):
             raise ValueError(f"n_components must be at most the number of points, {len(X)}, got {k}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ Parsed = tuple[int, list[float], str, str]
 """A row's line, point, label, and the group within which it is compared."""
 
 
+@dataclass(eq=False)
 class Labelled:
     """Labelled points, each compared with earlier ones.
 
@@ -28,19 +30,18 @@ class Labelled:
         `SupervisedMetricTracker`.
     """
 
-    def __init__(
-        self,
-        points: Columns,
-        label: Columns,
-        within: Columns,
-        strategy: Strategy = "balanced",
-        memory: int = 128,
-        count: int = 2,
-        seed: int = 0,
-    ) -> None:
-        self.features, self.points, self.label, self.within = points.names, points, label, within
-        self.strategy, self.memory, self.count = check(strategy), memory, count
-        self._random, self._number = np.random.RandomState(seed), 0
+    points: Columns
+    label: Columns
+    within: Columns
+    strategy: Strategy = "balanced"
+    memory: int = 128
+    count: int = 2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check(self.strategy)
+        self.features = self.points.names
+        self._random, self._number = np.random.RandomState(self.seed), 0
         self._recent: list[Parsed] = []
 
     def parse(self, row: Row) -> Parsed:

@@ -13,45 +13,39 @@ import math
 
 import numpy as np
 
+from ...compiled import inlined, kernel, sums
 from ...protocols import Array, Integers
-from .codes import EVERY, LANE, NEAREST, OFFSET, POLE, SOME, SOURCE, SQUARE, TARGET, WEIGHT, WIDTH, ZHAT
-from .jit import kernel, part, sums
-from .product import leave_empty, rotate
+from .scratch import LANES, NEAREST, OFFSET, POLE, ROOT, SORTED, TERM, WEIGHT, Scratch
 from .secular import EPS, roots, vectors
-
-LOOSE = 1e-14  # columns farther than this from orthonormal are mended
 
 
 @sums
 def project(Q: Array, r: int, u: Array, rows: Integers, count: int, z: Array) -> None:
     """z = Q'u, for a u that is zero but in the given rows."""
-    width = (r + 3) // 4 * 4
+    width, last = (r + 3) // 4 * 4, count - 1
     for i in range(width):
         z[i] = 0.0
-    whole = count // 4 * 4
-    for m in range(0, whole, 4):
-        e0, e1, e2, e3 = rows[m], rows[m + 1], rows[m + 2], rows[m + 3]
-        u0, u1, u2, u3 = u[e0], u[e1], u[e2], u[e3]
+    for m in range(0, count, 4):
+        e, f, g, h = rows[m], rows[min(m + 1, last)], rows[min(m + 2, last)], rows[min(m + 3, last)]
+        a, b = u[e], u[f] if m + 1 <= last else 0.0
+        c, d = u[g] if m + 2 <= last else 0.0, u[h] if m + 3 <= last else 0.0
         for i in range(width):
-            z[i] += u0 * Q[e0, i] + u1 * Q[e1, i] + u2 * Q[e2, i] + u3 * Q[e3, i]
-    for m in range(whole, count):
-        e0 = rows[m]
-        u0 = u[e0]
-        for i in range(width):
-            z[i] += u0 * Q[e0, i]
+            z[i] += a * Q[e, i] + b * Q[f, i] + c * Q[g, i] + d * Q[h, i]
 
 
 @sums
-def subtract(Q: Array, n: int, r: int, z: Array, q: Array) -> None:
-    """q -= Q z."""
-    width = (r + 3) // 4 * 4
+def subtract(Q: Array, rows: Integers, count: int, r: int, z: Array, q: Array) -> float:
+    """q -= Q z, in the given rows; returns q'q."""
+    width, square = (r + 3) // 4 * 4, 0.0
     for i in range(r, width):
         z[i] = 0.0
-    for e in range(n):
-        t = 0.0
+    for m in range(count):
+        e, t = rows[m], 0.0
         for i in range(width):
             t += Q[e, i] * z[i]
         q[e] -= t
+        square += q[e] * q[e]
+    return square
 
 
 @sums
@@ -87,12 +81,10 @@ def drop(Q: Array, n: int, s: Array, r: int, i: int) -> int:
 def shrink(Q: Array, n: int, s: Array, r: int, sigma: float, tau: float) -> tuple[int, float]:
     """Take tau off every eigenvalue. A column whose eigenvalue is that of the rest, 0, is dropped."""
     sigma = max(0.0, sigma - tau)
-    for i in range(r):
+    for i in range(r - 1, -1, -1):
         s[i] = max(0.0, s[i] - tau)
-    if sigma == 0.0:
-        for i in range(r - 1, -1, -1):
-            if s[i] == 0.0:
-                r = drop(Q, n, s, r, i)
+        if s[i] == 0.0 and sigma == 0.0:
+            r = drop(Q, n, s, r, i)
     return r, sigma
 
 
@@ -112,103 +104,111 @@ def truncate(Q: Array, n: int, s: Array, r: int, sigma: float, most: int) -> tup
 
 @kernel
 def extend(
-    Q: Array, n: int, r: int, u: Array, square: float, z: Array, every: Integers, q: Array, t: Array
+    Q: Array, rows: Integers, count: int, r: int, u: Array, square: float, z: Array, q: Array, t: Array
 ) -> int:
     """Give the part of u that Q does not span a column of its own; z becomes Q'u for the Q that results."""
-    for e in range(n):
-        q[e] = u[e]
-    subtract(Q, n, r, z, q)
-    if dot(q, q, n) <= 0.1 * square:  # once more: what rounding has left is no longer small beside q
-        project(Q, r, q, every, n, t)
+    for m in range(count):
+        q[rows[m]] = u[rows[m]]
+    left = subtract(Q, rows, count, r, z, q)
+    if left <= 0.1 * square:  # once more: what rounding has left is no longer small beside q
+        project(Q, r, q, rows, count, t)
         for i in range(r):
             z[i] += t[i]
-        subtract(Q, n, r, t, q)
-    rho = np.sqrt(dot(q, q, n))
-    if rho <= 64.0 * EPS * np.sqrt(square):
+        left = subtract(Q, rows, count, r, t, q)
+    z[r] = np.sqrt(left)
+    if z[r] <= 64.0 * EPS * np.sqrt(square):
         return r
-    for e in range(n):
-        Q[e, r] = q[e] / rho
-    z[r] = rho
+    for m in range(count):
+        Q[rows[m], r] = q[rows[m]] / z[r]
     return r + 1
 
 
 @sums
-def _gram(Q: Array, rows: Integers, count: int, r: int, V: Array) -> float:
-    """Q'Q into V, and how far it is from the identity."""
-    for c in range((r + WIDTH - 1) // WIDTH):
-        lanes = min(WIDTH, r - c * WIDTH)
-        for i in range(r):
-            for j in range(lanes):
-                V[c, i, j] = 0.0
-        for m in range(count):
-            q = Q[rows[m], c * WIDTH :]
-            for i in range(r):
-                t = Q[rows[m], i]
-                for j in range(lanes):
-                    V[c, i, j] += t * q[j]
-    off = 0.0
-    for i in range(r):
-        for j in range(r):
-            off = max(off, abs(V[j // WIDTH, i, j % WIDTH] - (1.0 if i == j else 0.0)))
-    return off
+def _multiply(A: Array, terms: int, V: Array, term: Integers, first: int, width: int, out: Array) -> None:
+    """out = A V, for four rows of A; of V the rows that ``term`` says, and columns from ``first`` on.
 
-
-@part
-def tidy(Q: Array, rows: Integers, count: int, r: int, V: Array, copies: Array, index: Integers) -> float:
-    """Watch over the columns: if rounding has made them less than orthonormal, Q <- Q (3 I - Q'Q) / 2 mends it."""
-    off = _gram(Q, rows, count, r, V)
-    if off > LOOSE:
-        source = index[SOURCE]
-        for i in range(r):
-            source[i] = i
-            for j in range(r):
-                V[j // WIDTH, i, j % WIDTH] = (1.5 if i == j else 0.0) - 0.5 * V[j // WIDTH, i, j % WIDTH]
-            leave_empty(V, i, r)
-        rotate(Q, Q, rows, count, r, source, r, 0, V, source, r, copies, index[SOME])
-    return off
+    Rows of out lie LANES apart in one array, so that the compiler knows that they do not overlap. Four rows and
+    four terms at a time: there are four products for each number that is loaded or stored.
+    """
+    a, b, c, d = A[0], A[1], A[2], A[3]
+    for j in range(width):
+        out[j] = out[LANES + j] = out[2 * LANES + j] = out[3 * LANES + j] = 0.0
+    for m in range(0, terms, 4):
+        a0, a1, a2, a3 = a[m], a[m + 1], a[m + 2], a[m + 3]
+        b0, b1, b2, b3 = b[m], b[m + 1], b[m + 2], b[m + 3]
+        c0, c1, c2, c3 = c[m], c[m + 1], c[m + 2], c[m + 3]
+        d0, d1, d2, d3 = d[m], d[m + 1], d[m + 2], d[m + 3]
+        row0, row1, row2, row3 = V[term[m]], V[term[m + 1]], V[term[m + 2]], V[term[m + 3]]
+        for j in range(width):
+            v0, v1, v2, v3 = row0[first + j], row1[first + j], row2[first + j], row3[first + j]
+            out[j] += a0 * v0 + a1 * v1 + a2 * v2 + a3 * v3
+            out[LANES + j] += b0 * v0 + b1 * v1 + b2 * v2 + b3 * v3
+            out[2 * LANES + j] += c0 * v0 + c1 * v1 + c2 * v2 + c3 * v3
+            out[3 * LANES + j] += d0 * v0 + d1 * v1 + d2 * v2 + d3 * v3
 
 
 @kernel
-def _order(s: Array, r: int, sign: float, index: Integers) -> None:
-    """index, so that sign * s ascends along it; by insertion, for a step leaves s in descending order."""
-    for m in range(r):
-        i = r - 1 - m if sign > 0.0 else m
-        j = m
-        while j > 0 and sign * s[index[j - 1]] > sign * s[i]:
-            index[j] = index[j - 1]
-            j -= 1
-        index[j] = i
+def rotate(
+    Q: Array, rows: Integers, count: int, k: int, U: Array, since: int, to: int, V: Array, r: int, scratch: Scratch
+) -> None:
+    """The first r columns of Q become (k columns of Q, those of U from ``since`` on) V, in the given rows."""
+    A, out, term = scratch.copies, scratch.lane, scratch.indices[TERM]
+    last = count - 1
+    for i in range(k):
+        term[i] = i
+    for m in range(0, count, 4):
+        e, f, g, h = rows[m], rows[min(m + 1, last)], rows[min(m + 2, last)], rows[min(m + 3, last)]
+        for i in range(k):
+            A[0, i], A[1, i], A[2, i], A[3, i] = Q[e, i], Q[f, i], Q[g, i], Q[h, i]
+        terms = k
+        for i in range(since, to):  # of most features, sparse comparisons have nothing
+            if U[e, i] != 0.0 or U[f, i] != 0.0 or U[g, i] != 0.0 or U[h, i] != 0.0:
+                A[0, terms], A[1, terms], A[2, terms], A[3, terms] = U[e, i], U[f, i], U[g, i], U[h, i]
+                term[terms] = k + i - since
+                terms += 1
+        while terms % 4 > 0:  # 0 times any row of V
+            A[0, terms] = A[1, terms] = A[2, terms] = A[3, terms] = 0.0
+            term[terms] = 0
+            terms += 1
+        for first in range(0, r, LANES):
+            lanes = min(LANES, r - first)
+            _multiply(A, terms, V, term, first, (lanes + 7) // 8 * 8, out)
+            for row in range(min(4, count - m)):
+                q = Q[rows[m + row]]
+                for j in range(lanes):
+                    q[first + j] = out[row * LANES + j]
 
 
 @kernel
 def _poles(
-    s: Array, z: Array, k: int, scale: float, length: float, source: Integers, d: Array, y: Array, w: Array
-) -> None:
-    for m in range(k):
-        d[m], y[m] = s[source[m]] * scale, z[source[m]] * length
-        w[m] = y[m] * y[m]
-
-
-@kernel
-def _crowded(d: Array, z: Array, k: int, tiny: float, small: float) -> bool:
-    """Whether diag(d) + z z' is to be deflated."""
-    found = abs(z[0]) <= small
-    for i in range(1, k):
-        square = z[i - 1] * z[i - 1] + z[i] * z[i]
-        found |= (abs(z[i]) <= small) | ((d[i] - d[i - 1]) * abs(z[i - 1] * z[i]) <= tiny * square)
-    return found
-
-
-@kernel
-def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, tiny: float, small: float, index: Integers) -> int:
-    """Leave in index the k eigenpairs that the rank-one term moves, with distinct poles, as LAPACK's dlaed2."""
-    k = 0
+    s: Array, z: Array, r: int, scale: float, length: float, tiny: float, small: float, order: Integers, vec: Array
+) -> bool:
+    """d = scale * s, ascending, and y = length * z along with it; whether diag(d) + y y' is to be deflated."""
+    d, y, crowded = vec[POLE], vec[WEIGHT], False
+    for m in range(r):  # by insertion, for a step leaves s descending
+        i, j = r - 1 - m if scale > 0.0 else m, m
+        while j > 0 and scale * s[order[j - 1]] > scale * s[i]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = i
     for m in range(r):
-        i = index[m]
+        d[m], y[m] = scale * s[order[m]], length * z[order[m]]
+        crowded |= abs(y[m]) <= small
+    for m in range(1, r):
+        crowded |= (d[m] - d[m - 1]) * abs(y[m - 1] * y[m]) <= tiny * (y[m - 1] * y[m - 1] + y[m] * y[m])
+    return crowded
+
+
+@kernel
+def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, tiny: float, small: float, order: Integers) -> int:
+    """Bring the k eigenpairs that are moved to the front, with distinct poles (as LAPACK's dlaed2); returns k."""
+    p = -1
+    for m in range(r):
+        i = order[m]
         if abs(z[i]) <= small:
+            z[i] = 0.0
             continue
-        if k > 0:
-            p = index[k - 1]
+        if p >= 0:
             across = np.hypot(z[p], z[i])
             c, t = z[i] / across, -z[p] / across
             if abs((s[i] - s[p]) * (c * t)) <= tiny:  # turn the two so that only one is moved
@@ -216,60 +216,41 @@ def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, tiny: float, small: f
                 for e in range(n):
                     Q[e, p], Q[e, i] = c * Q[e, p] + t * Q[e, i], c * Q[e, i] - t * Q[e, p]
                 s[p], s[i] = s[p] * c * c + s[i] * t * t, s[p] * t * t + s[i] * c * c
-                k -= 1
-        index[k] = i
-        k += 1
+        p = i
+    i, k = 0, r
+    while i < k:
+        if z[i] != 0.0:
+            i += 1
+        else:
+            k -= 1
+            s[i], s[k], z[i], z[k] = s[k], s[i], z[k], 0.0
+            for e in range(n):
+                Q[e, i], Q[e, k] = Q[e, k], Q[e, i]
     return k
 
 
-@kernel
-def _scales(largest: float, a: float) -> tuple[float, float]:
-    """Multiplied by these, s by the first twice, diag(s) + a z z' becomes diag(s) + z z', about 1 altogether.
-
-    The first is a power of two: nothing is rounded, and products of a few gaps neither overflow nor vanish.
-    """
-    root = math.ldexp(1.0, -max(math.frexp(largest)[1] // 2, -500))
-    return root, root * np.sqrt(abs(a))
-
-
-@part
-def rank_one(
-    Q: Array,
-    n: int,
-    s: Array,
-    r: int,
-    z: Array,
-    a: float,
-    vec: Array,
-    lane: Array,
-    V: Array,
-    copies: Array,
-    index: Integers,
-) -> None:
+@inlined
+def rank_one(Q: Array, n: int, s: Array, r: int, z: Array, a: float, scratch: Scratch) -> None:
     """The eigenpairs of Q (diag(s) + a z z') Q'."""
-    source, target, lanes = index[SOURCE], index[TARGET], index[LANE]
-    d, y, w, near, offset = vec[POLE], vec[WEIGHT], vec[SQUARE], vec[NEAREST], vec[OFFSET]
-    zz = dot(z, z, r)
+    vec, order = scratch.vectors, scratch.indices[SORTED]
+    zz, k = dot(z, z, r), r
     if a == 0.0 or zz == 0.0:
         return
-    sign = 1.0 if a > 0.0 else -1.0  # for a < 0, minus the whole matrix is solved
-    _order(s, r, sign, source)
-    largest = max(abs(s[source[0]]), abs(s[source[r - 1]]), abs(a) * zz)
-    unit, length = _scales(largest, a)
-    scale, back = unit * unit, 1.0 / unit
-    tiny = 8.0 * EPS * largest
-    small = tiny * scale / (length * np.sqrt(zz))
-    k = r
-    _poles(s, z, k, sign * scale, length, source, d, y, w)
-    if _crowded(d, y, k, tiny * scale, small):
-        k = _deflate(Q, n, s, r, z, tiny, small / length, source)
-        _poles(s, z, k, sign * scale, length, source, d, y, w)
-    if k == 0:
-        return
-    down = a > 0.0  # eigenvalues are to descend, so that those that come to 0 are the last columns
-    roots(d, w, k, down, near, offset, lane, lanes)
-    vectors(d, y, k, down, near, offset, vec[ZHAT], V)
-    for j in range(k):
-        target[j] = j if k == r else source[k - 1 - j] if down else source[j]
-        s[target[j]] = sign * (near[j] + offset[j]) * back * back
-    rotate(Q, Q, index[EVERY], n, r, source, k, 0, V, target, k, copies, index[SOME])
+    largest = abs(a) * zz
+    for i in range(r):
+        largest = max(largest, abs(s[i]))
+    # Scaled to about 1, by a power of two: nothing is rounded, and products of a few gaps neither overflow nor
+    # vanish. For a < 0, minus the whole matrix is solved.
+    unit = math.ldexp(1.0, -max(math.frexp(largest)[1] // 2, -500))
+    scale, length, tiny = math.copysign(unit * unit, a), unit * np.sqrt(abs(a)), 8.0 * EPS * largest
+    small = tiny * unit * unit / (length * np.sqrt(zz))
+    if _poles(s, z, r, scale, length, tiny * unit * unit, small, order, vec):
+        k = _deflate(Q, n, s, r, z, tiny, small / length, order)
+        _poles(s, z, k, scale, length, 0.0, 0.0, order, vec)
+    if k > 0:
+        down = a > 0.0  # eigenvalues are to descend, so that those that come to 0 are the last columns
+        roots(vec, k, down, scratch.lane, scratch.indices[ROOT])
+        vectors(vec, k, down, order, scratch.V)
+        for j in range(k):
+            s[j] = (vec[NEAREST, j] + vec[OFFSET, j]) / scale
+        rotate(Q, scratch.every, n, k, Q, 0, 0, scratch.V, k, scratch)

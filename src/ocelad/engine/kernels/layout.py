@@ -1,80 +1,86 @@
-"""Where the arrays of a stack are: what Python allocates, kernels find by address."""
+"""Where everything is: two flat buffers hold what a stack of learners knows, two more are scratch.
+
+One function lays the arrays out, in Python and in compiled code alike. In compiled code they are bare pointers,
+for counting references to every slice would take as long as a small step.
+"""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+from ...bare import view
+from ...compiled import kernel
 from ...protocols import Array, Integers
-from .codes import (
-    AT_A,
-    AT_COPIES,
-    AT_E,
-    AT_F,
-    AT_FEATURES,
-    AT_G,
-    AT_INDEX,
-    AT_L,
-    AT_LANE,
-    AT_LOSSES,
-    AT_META,
-    AT_OPTIONS,
-    AT_S,
-    AT_SCALARS,
-    AT_STATE,
-    AT_U,
-    AT_V,
-    AT_VEC,
-    AT_WORK,
-    AT_Z,
-    COPIES,
-    FIELDS,
-    HEIGHT,
-    INDICES,
-    LANES,
-    LONG,
-    META,
-    OPTIONS,
-    PANELS,
-    RING,
-    ROOM,
-    ROWS,
-    SCALARS,
-    SLOTS,
-    TERMS,
-    VECTORS,
-    WIDTH,
-)
-from .jit import array_at, floats_at, integers_at, kernel
 
-Stack = tuple[Array, Array, Array, Array, Integers, Array, Array, Array, Integers, Array, Array, Array]
-Scratch = tuple[Array, Array, Array, Array, Array, Array, Integers, Array]
+# the first entries of the integers: sizes; the clock; comparisons that dictionaries share, and their features
+N, SLOTS, ROOM, HEIGHT, TIME, LEVELS, RECENT, SEEN, HEADER = range(9)
+
+# entries of ``options``
+STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, CONTINUES, LOSS, MAX_RANK, RULE, RATE, SHARE, RESET = range(12)
+OPTIONS = 12
+
+# margin losses and combiners; the last is none: Python sees to the weights
+HINGE, SQUARED_HINGE, LOGISTIC = range(3)
+FIXED_SHARE, OCELAD_MEAN, OCELAD_MIXTURE, NO_RULE = range(4)
+
+# columns of ``combiner``, as the fields of `ocelad.weights` have it
+LOG_WEIGHT, SPAN, ENDLESS, FIELDS = range(4)
+
+# rows of ``features``: those that are in a dictionary, one after the other; whether each is
+LIST, MARK = range(2)
+
+RING = 64  # comparisons that are kept for all dictionaries
 
 
-@kernel
-def arrays(where: Integers) -> tuple[Stack, Scratch]:
-    """The arrays of a stack, by their addresses."""
-    slots, rows, room, height = where[SLOTS], where[ROWS], where[ROOM], where[HEIGHT]
-    panels, long, wide = where[PANELS], where[LONG], (room + 7) // 8 * 8
-    stack = (
-        array_at(floats_at(where[AT_E]), (slots, rows, room)),
-        array_at(floats_at(where[AT_F]), (slots, height, room if height > 0 else 0)),
-        array_at(floats_at(where[AT_S]), (slots, room)),
-        array_at(floats_at(where[AT_SCALARS]), (slots, SCALARS)),
-        array_at(integers_at(where[AT_META]), (META, slots)),
-        array_at(floats_at(where[AT_LOSSES]), (slots,)),
-        array_at(floats_at(where[AT_STATE]), (slots, FIELDS)),
-        array_at(floats_at(where[AT_OPTIONS]), (OPTIONS,)),
-        array_at(integers_at(where[AT_FEATURES]), (slots + 1, 2, rows if height > 0 else 0)),
-        array_at(floats_at(where[AT_U]), (rows if height > 0 else 0, RING)),
-        array_at(floats_at(where[AT_L]), (slots, where[TERMS], room)),
-        array_at(floats_at(where[AT_A]), (slots, where[TERMS])),
-    )
-    scratch = (
-        array_at(floats_at(where[AT_VEC]), (VECTORS, long)),
-        array_at(floats_at(where[AT_Z]), (slots, room + 8)),
-        array_at(floats_at(where[AT_G]), (height + 8,)),
-        array_at(floats_at(where[AT_LANE]), (LANES,)),
-        array_at(floats_at(where[AT_V]), (panels, max(room, height) + 8, min(WIDTH, wide))),
-        array_at(floats_at(where[AT_COPIES]), (COPIES, wide)),
-        array_at(integers_at(where[AT_INDEX]), (INDICES, long)),
-        array_at(floats_at(where[AT_WORK]), (where[TERMS] + 6, long)),
-    )
-    return stack, scratch
+class Stack(NamedTuple):
+    """The learners: each has a slot, and each level a learner (``order``). Slot 0 holds the origin.
+
+    M = sigma (I - Q Q') + Q diag(eigenvalues) Q', Q being the first columns of ``columns``; or, where there are
+    dictionaries, those and recent comparisons, combined by ``factors``.
+    """
+
+    columns: Array  # slot, feature, column
+    factors: Array  # slot, row, column
+    eigenvalues: Array  # slot, column
+    sigma: Array
+    mu: Array
+    discarded: Array  # what was cut off to stay within max_rank
+    debt: Array  # the work that compressing the dictionary would have saved
+    losses: Array  # by level, as the next two
+    lengths: Array
+    combiner: Array
+    recent: Array  # feature, comparison: scaled to length one
+    options: Array
+    order: Integers  # the slot of each level
+    rank: Integers
+    own: Integers  # columns of its own that a dictionary has
+    since: Integers  # the first recent comparison that it has too
+    touched: Integers  # features that it has
+    features: Integers  # slot, LIST or MARK; the last are those of the recent comparisons
+    header: Integers
+
+
+def stack_sizes(n: int, slots: int, room: int, height: int) -> tuple[int, int]:
+    """How long the two buffers of a stack are."""
+    rows = n if height > 0 else 0
+    floats = slots * (n * room + height * room + room + 6 + FIELDS) + rows * RING + OPTIONS
+    return floats, HEADER + 5 * slots + (slots + 1) * 2 * rows
+
+
+def lay_out(floats: Any, integers: Any) -> Stack:
+    """The arrays of a stack."""
+    n, slots, room, height = integers[N], integers[SLOTS], integers[ROOM], integers[HEIGHT]
+    rows = n if height > 0 else 0
+    tall, wide = slots * n * room, slots * height * room
+    at = tall + wide + slots * room
+    lists = at + slots * (6 + FIELDS)
+    columns, factors = view(floats, 0, (slots, n, room)), view(floats, tall, (slots, height, room))
+    s, of = view(floats, tall + wide, (slots, room)), view(floats, at, (6, slots))
+    combiner, recent = view(floats, at + 6 * slots, (slots, FIELDS)), view(floats, lists, (rows, RING))
+    options, header = view(floats, lists + rows * RING, (OPTIONS,)), view(integers, 0, (HEADER,))
+    has, features = view(integers, HEADER, (5, slots)), view(integers, HEADER + 5 * slots, (slots + 1, 2, rows))
+    numbers, indices = (of[0], of[1], of[2], of[3], of[4], of[5]), (has[0], has[1], has[2], has[3], has[4])
+    return Stack(columns, factors, s, *numbers, combiner, recent, options, *indices, features, header)
+
+
+stack_of = kernel(lay_out)

@@ -1,13 +1,13 @@
-"""The loss of a comparison, its slope, and how long a step it allows, as `metric.losses` and `Descent` have it."""
+"""The loss of a comparison, its slope, and the step that it allows, as `geometry.losses` and `Descent` have it."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...compiled import kernel
 from ...geometry.losses import TIE
 from ...protocols import Array
-from .codes import CAPPED, HINGE, LOSS, SQUARED_HINGE, THRESHOLD_STEP
-from .jit import kernel
+from .layout import CAPPED, HINGE, LOSS, SQUARED_HINGE
 
 
 @kernel
@@ -23,18 +23,18 @@ def margin_loss(kind: int, m: float) -> tuple[float, float]:
 
 
 @kernel
-def margin(y: float, mu: float, d2: float) -> float:
-    m = y * (mu - d2)
-    return 1.0 if abs(1.0 - m) <= TIE * (1.0 + mu + d2) else m
+def margin(y: float, above: float, below: float) -> float:
+    """y (above - below): the threshold above a squared distance, or a far one above a near one. Ties are 1."""
+    m = y * (above - below)
+    return 1.0 if abs(1.0 - m) <= TIE * (1.0 + above + below) else m
 
 
 @kernel
-def effective_step(step: float, slope: float, loss: float, square: float, options: Array) -> float:
-    """As `Descent.effective_step` has it."""
-    steepness = square * square + options[THRESHOLD_STEP]
-    if options[LOSS] == SQUARED_HINGE and slope != 0.0 and steepness > 0.0:
-        step = min(step, 0.5 / steepness)
+def effective_step(step: float, slope: float, loss: float, weight: float, steep: float, options: Array) -> float:
+    """As `Descent.effective_step` has it, of a loss times a weight; steep: (the margin's gradient)^2."""
+    if options[LOSS] == SQUARED_HINGE and slope != 0.0 and steep > 0.0:
+        step = min(step, 0.5 / (weight * steep))
     if options[CAPPED] > 0.0:
-        steepness *= slope * slope
-        step = min(step, loss / steepness) if steepness > 0.0 else 0.0
+        steep *= weight * slope * slope
+        step = min(step, loss / steep) if steep > 0.0 else 0.0
     return step

@@ -1,0 +1,147 @@
+"""How functions are compiled: by numba, kept on disk under the content of the sources they are made from.
+
+numba's own cache looks at the file of a function, and not at those of the functions and constants that it uses:
+after an edit it could go on serving old machine code. So each room has a cache folder that is named after a hash
+of all that its kernels can be made from (see `sources`); after an edit it is another folder.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+_config: Any = numba.config
+if _config.DISABLE_JIT:
+    raise ImportError("NUMBA_DISABLE_JIT is set, and ocelad's kernels work only if they are compiled: unset it")
+
+njit: Any = numba.njit  # its types say less than ours, and change from release to release
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).parent
+
+
+def entry(function: F) -> F:
+    """Compiled on first use, for Python to call; free of the interpreter's lock.
+
+    IEEE arithmetic as written, division by zero included.
+    """
+    return _compile(function, fastmath=set())
+
+
+def kernel(function: F) -> F:
+    """The same, for other kernels to call. A call from Python raises."""
+    return _for_kernels(_compile(function, fastmath=set(), no_cpython_wrapper=True))
+
+
+def sums(function: F) -> F:
+    """A kernel of plain sums of products, which may be added up in any order."""
+    return _for_kernels(_compile(function, fastmath={"reassoc", "contract"}, no_cpython_wrapper=True))
+
+
+def inlined(function: F) -> F:
+    """A kernel with one caller or two, copied there before anything is compiled.
+
+    The compiler looks again at whatever a function calls, and at what that calls: deep calls take long to compile.
+    """
+    return _for_kernels(_compile(function, fastmath=set(), no_cpython_wrapper=True, inline="always"))
+
+
+def _compile(function: F, **options: object) -> F:
+    # what Python or C would need to call a kernel takes a quarter of the time that compiling takes
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    with _cache_folder(Path(function.__code__.co_filename).parent) as folder:
+        return njit(cache=folder is not None, **options)(function)
+
+
+def _for_kernels(compiled: F) -> F:
+    """Without what Python needs to call it, a call would end the process: let it raise instead."""
+
+    def refuse(self: Any, *_: object, **__: object) -> None:
+        raise TypeError(f"{self.py_func.__name__} is a kernel for other kernels: Python cannot call it")
+
+    kind = type(compiled)
+    compiled.__class__ = type("InnerKernel", (kind,), {"__call__": refuse})
+    return compiled
+
+
+def sources(room: Path) -> list[Path]:
+    """The files that the kernels of a room may be made from: its own, and those of the rooms around and below."""
+    rooms = (room, room.parent, PACKAGE, PACKAGE / "geometry")
+    return sorted({path for each in rooms for path in each.glob("*.py")})
+
+
+@cache
+def cache_folder(room: Path) -> Path | None:
+    """Where the compiled code of a room is kept; None if there is no place to write to."""
+    digest = hashlib.sha256()
+    for path in sources(room):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    name = f"compiled-{digest.hexdigest()[:16]}"
+    chosen = _config.CACHE_DIR or os.environ.get("NUMBA_CACHE_DIR")
+    home = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    for base in [Path(chosen)] if chosen else [room / "__pycache__", Path(home) / "ocelad"]:
+        with suppress(OSError):
+            base.mkdir(parents=True, exist_ok=True)
+            if not chosen:
+                for old in base.glob("compiled-*"):  # code of sources that are no more
+                    if old.name != name:
+                        shutil.rmtree(old, ignore_errors=True)
+            (base / name).mkdir(exist_ok=True)
+            with tempfile.TemporaryFile(dir=base / name):
+                return base / name
+    return None
+
+
+@contextmanager
+def _cache_folder(room: Path) -> Iterator[Path | None]:
+    """numba asks where to keep a function's code when the function is decorated."""
+    folder, before = cache_folder(room), _config.CACHE_DIR
+    _config.CACHE_DIR = "" if folder is None else str(folder)
+    try:
+        yield folder
+    finally:
+        _config.CACHE_DIR = before
+
+
+def announce(room: Path, what: str) -> Callable[[], None]:
+    """Say that something is about to be compiled, if it has not been before on this machine.
+
+    Returns what to call when that is done. Nothing is said where nobody would read it.
+    """
+    folder = cache_folder(room)
+    marker = None if folder is None else folder / f"{what}.ready"
+    if marker is not None and marker.exists():
+        return lambda: None
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+        print("ocelad: compiling, once on this machine; it takes some seconds ...", file=sys.stderr, flush=True)
+
+    def ready() -> None:
+        if marker is not None:
+            with suppress(OSError):
+                marker.touch()
+
+    return ready
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """While something is compiled: looking for garbage in what the compiler keeps takes a twelfth longer."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

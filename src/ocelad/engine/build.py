@@ -1,0 +1,38 @@
+"""Which engine there is for given parts. The compiler is imported only for those that have kernels."""
+
+from __future__ import annotations
+
+from ..geometry.comid import Recipe
+from ..geometry.divergences import Frobenius
+from ..geometry.losses import Hinge, Logistic, MarginLoss, SquaredHinge
+from ..geometry.metric import Metric
+from ..geometry.regularizers import NuclearNorm, Unregularized
+from ..ocelad import Ocelad
+from ..protocols import Ensemble, Weights
+from .box_engine import BoxEngine
+from .protocol import Engine
+
+
+def has_kernels(recipe: Recipe, loss: MarginLoss, weights: Weights) -> bool:
+    """Whether there is compiled code for these parts."""
+    regularizer, divergence = recipe.descent.regularizer, recipe.descent.divergence
+    return (
+        type(loss) in (Hinge, SquaredHinge, Logistic)
+        and type(regularizer) in (NuclearNorm, Unregularized)
+        and type(divergence) is Frobenius
+        and getattr(weights, "order", "before") == "before"
+    )
+
+
+def rice_engine(recipe: Recipe, loss: MarginLoss, weights: Weights) -> Engine:
+    """RICE of COMID learners under a combiner: compiled where there are kernels, black boxes elsewhere."""
+    if not has_kernels(recipe, loss, weights):
+        return box_engine(recipe.black_boxes(), loss, weights, recipe)
+    from .stack_engine import StackEngine
+
+    return StackEngine(recipe, loss, weights)
+
+
+def box_engine(ensemble: Ensemble[Metric], loss: MarginLoss, weights: Weights, recipe: Recipe) -> BoxEngine:
+    """Any ensemble of metric learners, as Algorithm 1 has it."""
+    return BoxEngine(Ocelad(ensemble, weights), loss, recipe)

@@ -1,0 +1,69 @@
+"""What nobody keeps from one comparison to the next: laid out in buffers that belong to the thread."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...bare import view
+from ...compiled import kernel
+from ...protocols import Array, Integers
+from .layout import HEIGHT, ROOM, SLOTS, N
+
+Mode = bool | None
+"""Whether there are dictionaries: True, or None, and then the compiler leaves out all that is for them."""
+
+# rows of ``vectors``
+RESIDUAL, COORDINATES, SECOND, POLE, WEIGHT, SQUARE, NEAREST, OFFSET, ZHAT, NORM, RECENTLY, VECTORS = range(12)
+
+# rows of ``index``
+SORTED, TERM, ROOT, INDICES = range(4)
+
+# Roots of the secular equation are found in groups, with as many numbers for each as there are rows. 72 and not
+# 64, for rows of lanes a multiple of 4096 bytes apart take each other's place in a cache.
+LANES, LANE_ROWS = 72, 10
+
+
+class Scratch(NamedTuple):
+    """Of a pair only the first difference counts; of an order the second is the far one."""
+
+    differences: Array  # difference, feature
+    Z: Array  # difference, level, column: what each learner's columns say of it
+    squares: Array  # difference, level: squared distances
+    lengths: Array  # of the differences, squared
+    p: Array  # by level, as the next two
+    slopes: Array
+    steps: Array
+    vectors: Array
+    lane: Array
+    V: Array
+    copies: Array
+    counts: Integers  # how many features the differences have
+    nonzero: Integers  # and which
+    indices: Integers
+    every: Integers  # 0, 1, 2, ...
+
+
+def sizes(n: int, slots: int, room: int, height: int) -> tuple[int, int, int]:
+    """How long the three buffers have to be."""
+    long, wide = max(n, room, height, slots) + 8, (room + 7) // 8 * 8
+    floats = LANES * LANE_ROWS + room * wide + (12 + VECTORS) * long + 2 * slots * (room + 8)
+    return floats, (2 + INDICES) * long + 2, long
+
+
+def lay_out(work: Any, index: Any, every: Any, header: Any) -> Scratch:
+    """The arrays of scratch for a stack of this size."""
+    n, slots, room, height = header[N], header[SLOTS], header[ROOM], header[HEIGHT]
+    long, wide = max(n, room, height, slots) + 8, (room + 7) // 8 * 8
+    at = LANES * LANE_ROWS + room * wide
+    lane, V = view(work, 0, (LANES * LANE_ROWS,)), view(work, LANES * LANE_ROWS, (room, wide))
+    u, squares = view(work, at, (2, long)), view(work, at + 2 * long, (2, long))
+    copies, rest = view(work, at + 4 * long, (4, long)), view(work, at + 8 * long, (4, long))
+    vectors = view(work, at + 12 * long, (VECTORS, long))
+    Z = view(work, at + (12 + VECTORS) * long, (2, slots, room + 8))
+    nonzero, indices = view(index, 0, (2, long)), view(index, 2 * long, (INDICES, long))
+    counts, every = view(index, (2 + INDICES) * long, (2,)), view(every, 0, (long,))
+    by_level = (rest[1], rest[2], rest[3])
+    return Scratch(u, Z, squares, rest[0], *by_level, vectors, lane, V, copies, counts, nonzero, indices, every)
+
+
+scratch_of = kernel(lay_out)

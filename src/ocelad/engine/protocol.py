@@ -1,0 +1,87 @@
+"""What a tracker asks of the engine that learns for it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from ..geometry.comid import Recipe
+from ..geometry.losses import MarginLoss
+from ..geometry.metric import Metric
+from ..geometry.quadratic import Dense, Parts
+from ..protocols import Array, Weights
+from .trace import Trace
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class Judgement(NamedTuple):
+    """What experts say: squared distances, a row for each difference and a column for each expert; the experts'
+    thresholds and weights; and both of the mixture, which is linear in them."""
+
+    squared_distance: Array
+    threshold: Array
+    weight: Array
+    mixture: tuple[Array, float]
+
+
+class Engine(Protocol):
+    """Algorithm 1 over metric learners, which owns all that has been learned: time, experts, weights.
+
+    Differences are in the tracker's unit of length, dense or CSR. Nothing here is checked: that is the door's
+    task.
+    """
+
+    @property
+    def recipe(self) -> Recipe: ...
+
+    @property
+    def loss(self) -> MarginLoss: ...
+
+    @property
+    def weights(self) -> Weights: ...
+
+    @property
+    def t(self) -> int:
+        """How many comparisons have been learned."""
+
+    def run(self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None) -> None:
+        """Learn comparisons in order, each a time step, and write them down.
+
+        Parameters
+        ----------
+        u
+            Pairs: differences of shape (m, n). Orders, "closer than": (m, 2n), near and far side by side.
+        y
+            +1 or -1 for each pair, None for orders.
+        weight
+            By what each loss is multiplied, > 0; None for 1.
+        """
+
+    def judge(self, u: Any) -> Judgement:
+        """What each expert would say of these differences; nothing changes."""
+
+    def mixture(self) -> tuple[Dense | Parts, float]:
+        """The quadratic form and the threshold that are in charge now."""
+
+    def threshold(self) -> float:
+        """The threshold on squared distances that is in charge now."""
+
+    def experts(self) -> np.ndarray[Any, np.dtype[np.void]]:
+        """Length, weight and latest loss of each expert (`EXPERT`)."""
+
+    def metrics(self) -> list[Metric]:
+        """What each expert believes by itself."""
+
+    @property
+    def discarded(self) -> Array:
+        """What each expert has cut off from the trace of its matrix to stay within ``max_rank``."""
+
+    def snapshot(self) -> Arrays:
+        """All that has been learned, as a few plain arrays without anything spare."""
+
+    def restore(self, t: int, learned: Arrays) -> None:
+        """Become what a snapshot says, after it has been checked in full."""
+
+    def __copy__(self) -> Self: ...

@@ -1,0 +1,41 @@
+"""One thread at a time: a lock that copies and pickles leave behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Locked:
+    """Gives an estimator a lock of its own, made when it is first needed: scikit-learn wants nothing but
+    parameters in a new one."""
+
+    @property
+    def _lock(self) -> Any:
+        try:
+            return self.__dict__["_own_lock"]
+        except KeyError:
+            return self.__dict__.setdefault("_own_lock", threading.RLock())  # the first one stays
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            parents: Any = super()
+            return {name: value for name, value in parents.__getstate__().items() if name not in _LEFT_BEHIND}
+
+
+_LEFT_BEHIND = ("_own_lock", "_metric")
+
+
+def locked(method: F) -> F:
+    """A method that no other thread can interrupt."""
+
+    @wraps(method)
+    def alone(self: Any, *given: Any, **named: Any) -> Any:
+        with self._lock:
+            return method(self, *given, **named)
+
+    return alone  # type: ignore[return-value]

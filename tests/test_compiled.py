@@ -1,0 +1,94 @@
+"""What is kept on disk is the machine code of today's sources, however they are edited."""
+
+import ast
+import shutil
+
+import pytest
+
+from ocelad import compiled
+
+ROOMS = [compiled.PACKAGE / name for name in ("engine/kernels", "evaluate", "baselines", "baselines/batch")]
+
+
+def kernel_modules(room):
+    """The files in which something is compiled."""
+    return [path for path in sorted(room.glob("*.py")) if "compiled import" in path.read_text()]
+
+
+def imported(path):
+    """The files of this package that a file imports, what it needs for its types left out."""
+    parts = path.relative_to(compiled.PACKAGE).parts
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = compiled.PACKAGE.joinpath(*parts[: len(parts) - node.level])
+            named = [*(node.module.split(".") if node.module else [])]
+            for alias in node.names:
+                for candidate in (folder.joinpath(*named, alias.name), folder.joinpath(*named)):
+                    file = candidate.with_suffix(".py")
+                    if file.exists() or (candidate / "__init__.py").exists():
+                        yield file if file.exists() else candidate / "__init__.py"
+                        break
+                else:
+                    raise AssertionError(f"{path} imports {ast.unparse(node)}")
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_all_that_kernels_are_made_from_is_looked_at(room):
+    """Also what the files that they import import."""
+    known, waiting, seen = set(compiled.sources(room)), kernel_modules(room), set()
+    assert waiting
+    while waiting:
+        path = waiting.pop()
+        if path not in seen and path.name != "__init__.py":
+            seen.add(path)
+            assert path in known, path
+            waiting += imported(path)
+    assert len(seen) > 2
+
+
+def copy_of_kernels(folder):
+    shutil.copytree(ROOMS[0], folder / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder / "kernels"
+
+
+def edit(path, before, after):
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+def test_after_an_edit_it_is_another_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled._config, "CACHE_DIR", "")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    one, other, edited = (copy_of_kernels(tmp_path / name) for name in ("one", "other", "edited"))
+    edit(edited / "run.py", "MEND = 1024", "MEND = 1025")
+    folders = [compiled.cache_folder(room) for room in (one, other, edited)]
+    assert folders[0].parent == one / "__pycache__"
+    assert folders[0].name == folders[1].name != folders[2].name
+
+
+def test_code_of_sources_that_are_no_more_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled._config, "CACHE_DIR", "")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    room = copy_of_kernels(tmp_path)
+    folder = compiled.cache_folder(room)
+    (folder / "code").touch()
+    edit(room / "layout.py", "RING = 64", "RING = 65")
+    again = compiled.cache_folder.__wrapped__(room)
+    assert again != folder
+    assert again.is_dir()
+    assert not folder.exists()
+
+
+def test_a_folder_that_was_chosen_is_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled._config, "CACHE_DIR", str(tmp_path / "chosen"))
+    (tmp_path / "chosen" / "compiled-of-others").mkdir(parents=True)
+    folder = compiled.cache_folder(copy_of_kernels(tmp_path))
+    assert folder.parent == tmp_path / "chosen"
+    assert len(list(folder.parent.iterdir())) == 2  # it may be shared: nothing is removed
+
+
+def test_where_nothing_can_be_written_nothing_is_kept(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(compiled._config, "CACHE_DIR", str(tmp_path / "file" / "folder"))
+    assert compiled.cache_folder(copy_of_kernels(tmp_path)) is None

@@ -1,0 +1,338 @@
+"""Engines: the compiled one against black boxes, comparison by comparison; judging changes nothing."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from forge import file_of
+from ocelad import (
+    CoinBetting,
+    FixedShare,
+    Logistic,
+    MetricTracker,
+    NuclearNorm,
+    OceladWeights,
+    SaolWeights,
+    SquaredFrobenius,
+    SquaredHinge,
+    Step,
+    SupervisedMetricTracker,
+    Unregularized,
+)
+from ocelad.engine import BoxEngine, Trace, box_engine, rice_engine
+from ocelad.engine.kernels import layout, scratch
+from ocelad.engine.stack_engine import StackEngine
+from ocelad.tracker.algorithm_2 import recipe_of
+from streams import comparisons
+
+
+def engines(n, **options):
+    """The compiled engine and its black boxes."""
+    tracker = MetricTracker(**options)
+    recipe = recipe_of(tracker, n)
+    stack = rice_engine(recipe, tracker.loss, tracker.weights)
+    boxes = box_engine(recipe.black_boxes(), tracker.loss, tracker.weights, recipe)
+    assert (type(stack), type(boxes)) == (StackEngine, BoxEngine)
+    return stack, boxes
+
+
+def stream(seed, steps, n, sparse=False):
+    """Differences and labels about one unit long, and weights; a few are zero, or come again."""
+    rng = np.random.default_rng(seed)
+    pairs, y = comparisons(seed=seed, steps=steps, n=n)
+    u = pairs[:, 0] - pairs[:, 1]
+    if sparse:
+        u = u * (rng.random(size=u.shape) < 0.2) * 2.0
+    u[10], u[20] = 0.0, u[19]
+    return u, y.astype(float), rng.choice([0.25, 1.0, 3.0], size=steps)
+
+
+def close(one, other, rtol=1e-10):
+    size = np.nanmax(np.abs(other), initial=0.0)
+    np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * (1.0 + size))
+
+
+def agree(stack, boxes):
+    assert stack.t == boxes.t
+    for column in ("length", "weight", "loss"):
+        close(stack.experts()[column], boxes.experts()[column], 1e-9)
+    for one, other in zip(stack.metrics(), boxes.metrics(), strict=True):
+        np.testing.assert_allclose(one.M, other.M, atol=1e-10 * max(1e-3, np.abs(other.M).max()))
+        assert one.mu == pytest.approx(other.mu, rel=1e-10)
+
+
+def cut(u, part, sparse):
+    return csr_array(u[part]) if sparse else u[part]
+
+
+def learn(engine, kind, seed, steps, n, sparse, cuts, trace=None):
+    """Pairs, weighted pairs, orders, or all of them by turns, in batches."""
+    u, y, weight = stream(seed, steps, n, sparse)
+    orders = np.hstack([u, u[::-1] * 1.5])
+    for number, part in enumerate(np.split(np.arange(steps), cuts)):
+        rows = None if trace is None else trace[number]
+        if kind == "orders" or (kind == "mixed" and number % 2):
+            engine.run(cut(orders, part, sparse), None, weight[part] if number % 3 else None, rows)
+        else:
+            engine.run(cut(u, part, sparse), y[part], None if kind == "pairs" else weight[part], rows)
+
+
+KINDS = ["pairs", "weighted", "orders", "mixed"]
+SETTINGS = {
+    "defaults": {},
+    "paper": {"weights": OceladWeights(), "base": 1},
+    "coin": {"weights": CoinBetting(), "loss": Logistic()},
+    "squared": {"loss": SquaredHinge(), "step": 2.0},
+    "capped": {"step": Step(64.0, capped=True)},
+    "unregularized": {"regularizer": Unregularized(), "origin": 0.3},
+    "max_rank": {"max_rank": 3, "regularizer": NuclearNorm(0.001)},
+}
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_stack_is_the_black_boxes(setting, kind, sparse):
+    stack, boxes = engines(9, **SETTINGS[setting])
+    for engine in (stack, boxes):
+        learn(engine, kind, 1, 160, 9, sparse, [1, 2, 30, 31, 100])
+    agree(stack, boxes)
+    close(stack.discarded, boxes.discarded, 1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dictionary_is_the_black_boxes(kind, sparse):
+    stack, boxes = engines(104)
+    assert stack.dictionary
+    for engine in (stack, boxes):
+        learn(engine, kind, 2, 70, 104, sparse, [1, 2, 30, 31])
+    agree(stack, boxes)
+
+
+@pytest.mark.parametrize("n", [9, 104], ids=["columns", "dictionary"])
+@pytest.mark.parametrize("kind", ["weighted", "orders"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_a_batch_is_a_loop(kind, n, sparse):
+    (batch, _), (loop, _) = engines(n), engines(n)
+    u, y, weight = stream(3, 120, n, sparse)
+    rows, labels = (np.hstack([u, u[::-1]]), None) if kind == "orders" else (u, y)
+    batch.run(cut(rows, slice(None), sparse), labels, weight)
+    for k in range(120):
+        part = slice(k, k + 1)
+        loop.run(cut(rows, part, sparse), None if labels is None else labels[part], weight[part])
+    for name, array in batch.snapshot().items():
+        assert array.tobytes() == loop.snapshot()[name].tobytes(), name
+
+
+@pytest.mark.parametrize("n", [6, 104])
+def test_weights_and_orders_stay_compiled(n):
+    pairs, y = comparisons(seed=4, steps=30, n=n)
+    tracker = MetricTracker().partial_fit(pairs, y)
+    engine = tracker._engine
+    tracker.partial_fit(pairs, y, sample_weight=np.linspace(0.0, 2.0, 30))
+    tracker.partial_fit_triplets(np.concatenate([pairs, pairs[::-1, :1]], axis=1))
+    assert tracker._engine is engine
+    assert type(engine) is StackEngine
+
+
+# What is written down
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weights", [FixedShare(), OceladWeights(), CoinBetting()], ids=repr)
+@pytest.mark.parametrize("n", [5, 104])
+def test_both_write_down_the_same(weights, kind, n):
+    steps, cuts = (130, [1, 2, 64, 65]) if n == 5 else (50, [1, 2, 30])
+    sizes = np.diff([0, *cuts, steps])
+    traces = []
+    for engine in engines(n, weights=weights):
+        traces.append([Trace(int(size)) for size in sizes])
+        learn(engine, kind, 5, steps, n, False, cuts, traces[-1])
+    for stack, boxes in zip(*traces, strict=True):
+        experts = boxes.experts  # black boxes grow as they go, the stack knows beforehand
+        assert experts <= stack.experts
+        np.testing.assert_array_equal(stack.lengths[:experts], boxes.lengths)
+        for one, other in ((stack.weights, boxes.weights), (stack.losses, boxes.losses)):
+            assert np.isnan(one[:, experts:]).all()
+            close(one[:, :experts], other)
+        for name in ("squared_distance", "threshold", "loss"):
+            close(getattr(stack, name), getattr(boxes, name))
+        assert (stack.similar == boxes.similar).all()
+        assert not np.isnan(stack.loss).any()
+
+
+@pytest.mark.parametrize("weights", [FixedShare(), CoinBetting(), SaolWeights()], ids=repr)
+def test_writing_down_changes_nothing(weights):
+    (plain, _), (traced, _) = engines(5, weights=weights), engines(5, weights=weights)
+    u, y, weight = stream(6, 80, 5)
+    trace = Trace(80)
+    plain.run(u, y, weight)
+    traced.run(u, y, weight, trace)
+    for name, array in plain.snapshot().items():
+        assert array.tobytes() == traced.snapshot()[name].tobytes(), name
+    last = trace.levels(-1)
+    for column in ("length", "weight", "loss"):
+        np.testing.assert_array_equal(last[column], plain.experts()[column])
+
+
+# Judging
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("weights", [FixedShare(), OceladWeights(), CoinBetting(), SaolWeights()], ids=repr)
+@pytest.mark.parametrize("n", [6, 104])
+def test_judging_is_the_mixture_and_changes_nothing(n, weights, sparse):
+    stack, boxes = engines(n, weights=weights, origin=0.2)
+    u, y, _ = stream(7, 60, n, sparse)
+    rows = cut(u, slice(None), sparse)
+    for engine in (stack, boxes):
+        engine.run(rows, y)
+        before = pickle.dumps(engine.snapshot())
+        buffers = (stack.floats.tobytes(), stack.integers.tobytes())
+        judged = engine.judge(rows)
+        assert pickle.dumps(engine.snapshot()) == before
+        assert (stack.floats.tobytes(), stack.integers.tobytes()) == buffers
+        form, mu = engine.mixture()
+        squares = form.squares(rows)
+        np.testing.assert_allclose(judged.squared_distance @ judged.weight, squares, atol=1e-12 * squares.max())
+        assert judged.threshold @ judged.weight == pytest.approx(mu, rel=1e-12)
+        for metric, column, threshold in zip(
+            engine.metrics(), judged.squared_distance.T, judged.threshold, strict=True
+        ):
+            own = np.einsum("ti,ij,tj->t", u, metric.M, u)
+            np.testing.assert_allclose(column, own, atol=1e-12 * max(own.max(), 1.0))
+            assert threshold == metric.mu
+
+
+@pytest.mark.parametrize("count", [1, 32, 33])
+def test_few_pairs_are_measured_as_many_are(count):
+    pairs, y = comparisons(seed=8, steps=200, n=7)
+    tracker = MetricTracker().partial_fit(pairs, y)
+    whole = tracker.get_metric().distance(pairs[:, 0] - pairs[:, 1])
+    np.testing.assert_allclose(tracker.pair_distance(pairs[:count]), whole[:count], rtol=1e-9, atol=1e-12)
+
+
+# Where things are
+
+
+def places(buffer, arrays):
+    """The stretches of a buffer that arrays take, in order."""
+    base = buffer.__array_interface__["data"][0]
+    found = []
+    for array in arrays:
+        assert array.flags.c_contiguous
+        if array.size:
+            start = (array.__array_interface__["data"][0] - base) // buffer.itemsize
+            assert np.shares_memory(array, buffer)
+            found.append((start, start + array.size))
+    return sorted(found)
+
+
+def fill(buffer, arrays):
+    """Arrays lie side by side and fill the buffer from its beginning to its end."""
+    at = 0
+    for start, stop in places(buffer, arrays):
+        assert start == at
+        at = stop
+    assert at == len(buffer)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    n=st.integers(1, 300), slots=st.integers(2, 40), room=st.integers(1, 80).map(lambda k: 4 * k),
+    dictionary=st.booleans(),
+)  # fmt: skip
+def test_nothing_overlaps_and_nothing_is_left_over(n, slots, room, dictionary):
+    height = room + layout.RING if dictionary else 0
+    header = [n, slots, room, height]
+    floats, integers = (np.zeros(size, kind) for size, kind in zip(
+        layout.stack_sizes(*header), (float, np.int64), strict=True
+    ))  # fmt: skip
+    integers[: layout.TIME] = header
+    stack = layout.lay_out(floats, integers)
+    fill(floats, [array for array in stack if array.dtype == float])
+    fill(integers, [array for array in stack if array.dtype == np.int64])
+
+    work, index, every = (np.zeros(size, kind) for size, kind in zip(
+        scratch.sizes(*header), (float, np.int64, np.int64), strict=True
+    ))  # fmt: skip
+    own = scratch.lay_out(work, index, every, stack.header)
+    fill(work, [array for array in own if array.dtype == float])
+    fill(index, [own.counts, own.nonzero, own.indices])
+    fill(every, [own.every])
+
+
+# Copies
+
+
+def labelled(tracker, part):
+    points = comparisons(seed=9, steps=80, n=6)[0][:, 0]
+    return tracker.partial_fit(points[part], (points[part, 0] > 0).astype(int))
+
+
+def paired(n):
+    pairs, y = comparisons(seed=9, steps=80, n=n)
+    return lambda tracker, part: tracker.partial_fit(pairs[part], y[part])
+
+
+TRACKERS = {
+    "dense": (MetricTracker(), paired(6)),
+    "general": (MetricTracker(weights=CoinBetting()), paired(6)),
+    "dictionary": (MetricTracker(), paired(104)),
+    "boxes": (MetricTracker(regularizer=SquaredFrobenius(0.05), step=0.5), paired(6)),
+    "supervised": (SupervisedMetricTracker(random_state=0), labelled),
+}
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda tracker: pickle.loads(pickle.dumps(tracker)),
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize("name", TRACKERS)
+def test_a_copy_goes_its_own_way(name, how, path):
+    options, learn = TRACKERS[name]
+    tracker, whole = learn(copy.deepcopy(options), slice(0, 40)), copy.deepcopy(options)
+    before = file_of(tracker, path)
+    other = COPIES[how](tracker)
+    assert file_of(other, path) == before
+    learn(other, slice(40, 80))
+    assert file_of(tracker, path) == before  # the copy has not touched it
+    after = file_of(other, path)
+    learn(tracker, slice(40, 60))
+    assert file_of(other, path) == after  # nor has it touched the copy
+    learn(tracker, slice(60, 80))
+    for part in (slice(0, 40), slice(40, 80)):
+        learn(whole, part)
+    assert file_of(whole, path) == after
+    if name != "supervised":  # whose choice of pairs depends on how points are cut into batches
+        assert file_of(tracker, path) == after
+
+
+def test_a_copy_is_not_watched():
+    pairs, y = comparisons(seed=9, steps=30, n=4)
+    tracker = MetricTracker().partial_fit(pairs, y)
+    tracker._history = object()
+    assert copy.copy(tracker)._history is None
+    assert copy.copy(tracker)._lock is not tracker._lock
+
+
+@pytest.mark.parametrize("n", [30, 400])
+def test_a_pickle_has_what_was_learned_and_no_more(n):
+    """Neither scratch nor room to grow, nor the matrix that was asked for."""
+    pairs, y = comparisons(seed=10, steps=60, n=n)
+    tracker = MetricTracker().partial_fit(pairs, y)
+    tracker.get_mahalanobis_matrix()
+    tracker.predict(pairs)
+    learned = sum(array.nbytes for array in tracker._engine.snapshot().values())
+    assert len(pickle.dumps(tracker)) < learned + 8192
+    again = pickle.loads(pickle.dumps(tracker))
+    assert again._metric is None
+    assert again.get_mahalanobis_matrix().tobytes() == tracker.get_mahalanobis_matrix().tobytes()

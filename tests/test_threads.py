@@ -1,0 +1,105 @@
+"""One tracker and many threads: whatever they do, it is as if they had taken turns."""
+
+import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ocelad
+from ocelad import MetricTracker
+from ocelad.engine.stack_engine import StackEngine
+from streams import comparisons
+
+WRITERS, READERS, CALLS = 2, 4, 500
+
+
+def writes(number, n):
+    """What a writer learns: single comparisons and blocks, of pairs, weighted pairs and triplets, by turns."""
+    rng = np.random.default_rng(number)
+    pairs, y = comparisons(seed=number, steps=4, n=n)
+    for call in range(CALLS):
+        size = int(rng.integers(1, 4)) if call % 5 == 0 else 1
+        own = pairs[:size] * rng.normal(size=(size, 1, 1))
+        if call % 7 == 3:
+            yield "partial_fit_triplets", (np.concatenate([own, -own[:, :1]], axis=1),)
+        elif call % 7 == 5:
+            yield "partial_fit", (own, y[:size], np.full(size, 0.5))
+        else:
+            yield "partial_fit", (own, y[:size])
+
+
+def state(tracker):
+    return tracker._engine.t, tracker.get_mahalanobis_matrix().tobytes(), tracker.levels_.tobytes()
+
+
+@pytest.mark.parametrize("n", [5, 104], ids=["columns", "dictionary"])
+def test_writers_and_readers_take_turns(n, tmp_path, monkeypatch):
+    run, turns, owner = StackEngine.run, [], {}
+
+    def noted(self, rows, *rest):
+        if self is engine:
+            turns.append(owner[threading.get_ident()])
+        run(self, rows, *rest)
+
+    pairs, y = comparisons(seed=9, steps=20, n=n)
+    tracker = MetricTracker().partial_fit(pairs, y)
+    alone, engine, seen = copy.copy(tracker), tracker._engine, set()
+    monkeypatch.setattr(StackEngine, "run", noted)
+
+    def write(number):
+        owner[threading.get_ident()] = number
+        for name, given in writes(number, n):
+            getattr(tracker, name)(*given)
+
+    def read(number):
+        rng, path = np.random.default_rng(number), tmp_path / str(number)
+        for call in range(CALLS):
+            what = (call + number) % 5
+            if what == 0:
+                tracker.predict(pairs[: rng.integers(1, 20)])
+            elif what == 1:
+                assert np.isfinite(tracker.transform(pairs[:, 0])).all()
+            elif what == 2:
+                assert tracker.levels_["weight"].sum() == pytest.approx(1.0)
+            elif what == 3 and call % 4 == 0:
+                ocelad.save(tracker, path)
+                seen.add(state(ocelad.load(path)))
+            else:
+                seen.add(state(copy.copy(tracker)))
+
+    with ThreadPoolExecutor(WRITERS + READERS) as pool:
+        tasks = [pool.submit(write, number) for number in range(WRITERS)]
+        tasks += [pool.submit(read, number) for number in range(READERS)]
+        for task in tasks:
+            task.result()
+    monkeypatch.setattr(StackEngine, "run", run)
+    assert sorted(turns) == sorted(number for number in range(WRITERS) for _ in range(CALLS))
+
+    streams, states = [writes(number, n) for number in range(WRITERS)], {state(alone)}
+    for number in turns:
+        name, given = next(streams[number])
+        states.add(state(getattr(alone, name)(*given)))
+    assert state(alone) == state(tracker)
+    assert seen <= states  # readers have seen nothing half done
+    assert len(seen) > 1
+
+
+def test_trackers_of_many_sizes_share_the_scratch_of_a_thread():
+    """Whatever one has left there is nothing to another, also in threads that work at the same time."""
+    sizes = (3, 104, 5, 40, 120)
+    streams = {n: comparisons(seed=n, steps=60, n=n) for n in sizes}
+
+    def by_turns(_):
+        trackers = {n: MetricTracker() for n in sizes}
+        for t in range(60):
+            for n, tracker in trackers.items():
+                pairs, y = streams[n]
+                tracker.partial_fit(pairs[t : t + 1], y[t : t + 1])
+        return {n: state(tracker) for n, tracker in trackers.items()}
+
+    wanted = {n: state(MetricTracker().partial_fit(*streams[n])) for n in sizes}
+    with ThreadPoolExecutor(3) as pool:
+        for found in pool.map(by_turns, range(3)):
+            assert found == wanted
