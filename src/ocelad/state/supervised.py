@@ -22,7 +22,10 @@ from .header import check_count, check_keys, check_names, check_options
 Arrays = options.Arrays
 
 _ENTRIES = {"options", "tracker", "n_features", "feature_names", "number", "labels", "random", "learned"}
-_UNSAVED = {"tracker_", "preprocessor_", "n_features_in_", "feature_names_in_", "_recent", "_random", "_number"}
+_UNSAVED = {
+    *("tracker_", "preprocessor_", "n_features_in_", "feature_names_in_"),
+    *("_recent", "_random", "_number", "_own_lock"),
+}
 _SPARSE = ("points.data", "points.indices", "points.indptr")
 _INTEGERS = {np.dtype(code).name: np.dtype(code) for code in "bhilqBHIL"}
 _FLOATS = {np.dtype(code).name: np.dtype(code) for code in "efd"}
