@@ -9,8 +9,7 @@ taken here to this kind of data, each for a reason:
 - start "continue", and step 64: a level keeps what the one before it has learned, at rates from 2 down to .2;
 - origin 1: before it has learned anything a tracker measures as TF-IDF itself does;
 - capped steps: no step longer than it takes to mend the comparison at hand, because texts differ much in how much
-they
-  have in common;
+  they have in common;
 - the threshold stands still: the scale of M says the same as the threshold, and one of them is enough.
 """
 
