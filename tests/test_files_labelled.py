@@ -1,7 +1,5 @@
 """Files of labelled points: what is remembered, what is drawn, and the tracker behind come back as they were."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,11 +9,12 @@ import ocelad
 from forge import (
     assert_memory_within_the_limit,
     file_of,
-    members_of,
-    sealed,
+    forged,
+    joined,
+    parts,
+    put,
     through_file,
-    with_array,
-    with_header,
+    with_entries,
 )
 from ocelad import FileError, Hinge, MetricTracker, SupervisedMetricTracker
 from streams import comparisons
@@ -114,7 +113,7 @@ FORGED_POINTS = {
 def test_forged_points_are_refused(name, path):
     array, forge, words = FORGED_POINTS[name]
     ocelad.save(SupervisedMetricTracker().partial_fit(sparse.csr_array(X), Y), path)
-    path.write_bytes(with_array(path, array, forge(np.load(path)[array])))
+    path.write_bytes(forged(path.read_bytes(), put(forge, array)))
     with pytest.raises(FileError, match=words):
         ocelad.load(path)
 
@@ -132,10 +131,13 @@ FORGED_ENTRIES = {
     "memory": ({"memory": 0}, "memory must be an integer >= 1"),
     "features": ({"n_features": 8}, "points must be finite, of shape"),
     "seed": ({"random_state": "x"}, "cannot be used to seed"),
-    "tracker": ({"tracker": {"step": 1.0}}, "option tracker has an entry of its own"),
+    "tracker": ({"tracker": "auto"}, "option tracker has an entry of its own"),
+    "tracker-part": ({"tracker": {"step": 1.0}}, "option tracker names no known part"),
     "learned": ({"learned": {"options": {}}}, "its options are not those of MetricTracker"),
     "class": ({"estimator": "KMeans"}, "it holds a KMeans, which is not one of"),
-    "other-class": ({"estimator": "MetricTracker"}, "entries of this version"),
+    "other-class": ({"estimator": "MetricTracker"}, "its options are not those of MetricTracker"),
+    "fleet": ({"estimator": "KeyedTrackers"}, "entries of this version"),
+    "history": ({"estimator": "History"}, "it holds a History, which is not one of"),
 }
 
 
@@ -143,20 +145,18 @@ FORGED_ENTRIES = {
 def test_forged_entries_of_labelled_points_are_refused(name, path):
     entries, words = FORGED_ENTRIES[name]
     ocelad.save(SupervisedMetricTracker(memory=8).partial_fit(X, Y), path)
-    path.write_bytes(with_header(path, **entries))
+    path.write_bytes(with_entries(path, **entries))
     with pytest.raises(FileError, match=words):
         ocelad.load(path)
 
 
 def test_a_tracker_of_other_features_is_refused(path):
-    learned = {}
+    found = {}
     for n in (N, N - 1):
-        ocelad.save(SupervisedMetricTracker(memory=8).partial_fit(X[:, :n], Y), path)
-        learned[n] = members_of(path)
-    header, other = (json.loads(learned[n]["header.json"]) for n in (N, N - 1))
-    words = json.dumps(header | {"learned": other["learned"]}, sort_keys=True).encode()
-    inner = {name: data for name, data in learned[N - 1].items() if name.startswith("learned.")}
-    path.write_bytes(sealed(learned[N] | inner | {"header.json": words}))
+        found[n] = parts(file_of(SupervisedMetricTracker(memory=8).partial_fit(X[:, :n], Y), path))
+    (options, entries, arrays), (_, other, smaller) = found[N], found[N - 1]
+    learned = {name: array for name, array in smaller.items() if name.startswith("learned.")}
+    path.write_bytes(joined(options, entries | {"learned": other["learned"]}, arrays | learned))
     with pytest.raises(FileError, match="learned has 8 features, points have 9"):
         ocelad.load(path)
 

@@ -1,13 +1,26 @@
 """Files that ocelad 0.1.0 wrote: they are read, say what they said then, and go on as they would have."""
 
+import io
 import json
+import re
+import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ocelad
-from forge import members_of, sealed, through_file
+from forge import (
+    assert_memory_within_the_limit,
+    npy,
+    parts,
+    through_file,
+    zip_members,
+    zip_of,
+    zip_resealed,
+    zip_with_entries,
+)
 from ocelad import Intervals, MetricTracker, OceladWeights, Step, SupervisedMetricTracker
 from ocelad.engine import BoxEngine
 from ocelad.engine.stack_engine import StackEngine
@@ -67,15 +80,32 @@ def test_it_says_what_it_said_and_goes_on(name, path):
     assert again.get_mahalanobis_matrix().tobytes() == tracker.get_mahalanobis_matrix().tobytes()
 
 
+BY_LEVEL = ("losses", "mu", "discarded", "ranks", "sigma", "debt", "counts", "since", "touched", "state")
+
+
+def arrays_of(name):
+    members = zip_members(DATA / f"{name}.ocelad")
+    return {key.removesuffix(".npy"): np.load(io.BytesIO(data)) for key, data in members.items() if ".npy" in key}
+
+
 @pytest.mark.parametrize("name", [name for name in SAID if name not in CHANGED])
-def test_what_was_learned_is_kept_to_the_bit(name, path):
-    """Only the header is written in other words."""
-    ocelad.save(read(name), path)
-    before, now = members_of(DATA / f"{name}.ocelad"), members_of(path)
-    assert list(before) == list(now)
-    assert {member for member in now if now[member] != before[member]} == {"header.json"}
-    assert json.loads(before["header.json"])["version"] == 1
-    assert json.loads(now["header.json"])["version"] == 2
+def test_what_was_learned_is_kept_to_the_bit(name):
+    """Only in fewer arrays: what there is for each level in one, and eigenvalues with their eigenvectors."""
+    before, now = arrays_of(name), parts(ocelad.dumps(read(name)))[2]
+    prefix = "learned." if name == "supervised" else ""
+    by_level = [before.pop(prefix + column) for column in BY_LEVEL if prefix + column in before]
+    assert np.column_stack(by_level).tobytes() == now.pop(f"{prefix}levels").tobytes()
+    if f"{prefix}rows" in before:
+        eigenvalues, rows = before.pop(f"{prefix}eigenvalues"), before.pop(f"{prefix}rows")
+        assert np.column_stack([eigenvalues, rows]).tobytes() == now.pop(f"{prefix}columns").tobytes()
+    assert before.keys() == now.keys()
+    for key, array in before.items():
+        assert (array.dtype, array.shape, array.tobytes()) == (now[key].dtype, now[key].shape, now[key].tobytes())
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_memory_stays_within_the_limit(name):
+    assert_memory_within_the_limit(DATA / f"{name}.ocelad")
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -85,9 +115,8 @@ def test_options_are_those_of_today(name):
 
 
 def test_deferred_terms_are_settled():
-    with np.load(DATA / "deferred.ocelad") as arrays:
-        assert arrays["terms"].size > 0
-        learned = {name: arrays[name] for name in arrays.files if name != "header.json"}
+    learned = arrays_of("deferred")
+    assert learned["terms"].size > 0
     ends = np.cumsum(learned["ranks"])
     for level, metric in enumerate(read("deferred").level_metrics_):
         rank, count = int(learned["ranks"][level]), int(learned["counts"][level])
@@ -102,28 +131,136 @@ def test_deferred_terms_are_settled():
 
 
 FORGERIES = {
-    "new words": ("default", {"version": 2}, "its options are not those of MetricTracker"),
+    "later": ("default", {"version": 2}, "does not say that it is a file of ocelad, version 1"),
+    "other format": ("default", {"format": "river"}, "does not say that it is a file of ocelad, version 1"),
+    "other class": ("default", {"estimator": "KMeans"}, "it holds a KMeans"),
+    "no class": ("default", {"estimator": None}, "does not say of which class"),
+    "fleet": ("default", {"estimator": "KeyedTrackers"}, "does not have the entries"),
     "other order": ("default", {"order": "after"}, "it has order='after', which only OceladWeights has now"),
     "no cap": ("default", {"step_cap": "yes"}, "capped must be"),
     "no step": ("cautious", {"threshold_step": None}, "threshold must be"),
+    "new entry": ("default", {"history": None, "x": 1}, "does not have the entries"),
+    "no options": ("default", {"options": 3}, "not a JSON object"),
+    "wide": ("default", {"n_features": 10**6}, "may take more than"),
+    "wide list": ("after", {"n_features": 10**6}, "may take more than"),
+    "other time": ("default", {"t": 10**9}, "levels must be float64 of shape"),
+    "other base": ("after", {"base": 1}, "levels must be float64 of shape"),
+    "no weights": (
+        "after",
+        {"weights": "OceladWeights"},
+        "it has order='after', which only OceladWeights has now",
+    ),
+    "learned": ("supervised", {"learned": {}}, "learned must have the entries of a MetricTracker"),
+    "learned list": ("supervised", {"learned": []}, "learned must have the entries of a MetricTracker"),
 }
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_forged_headers_of_that_version_are_refused(name, path):
+def test_forged_headers_of_that_version_are_refused(name):
     file, changes, words = FORGERIES[name]
-    members = members_of(DATA / f"{file}.ocelad")
-    header = json.loads(members["header.json"])
-    for key, value in changes.items():
-        (header["options"] if key in header["options"] else header)[key] = value
-    path.write_bytes(sealed(members | {"header.json": json.dumps(header, sort_keys=True).encode()}))
+    members = zip_members(DATA / f"{file}.ocelad")
+    assert ocelad.loads(zip_of(members)) is not None
     with pytest.raises(ocelad.FileError, match=words):
-        ocelad.load(path)
+        ocelad.loads(zip_with_entries(members, **changes))
+
+
+def member(name, data):
+    return lambda members: zip_of(members | {name: data})
+
+
+def other(name, change):
+    """Another array in its place."""
+    return lambda members: zip_of(members | {name: npy(change(np.load(io.BytesIO(members[name]))))})
+
+
+def claiming(members):
+    data = zip_of(members)
+    return zip_resealed(data[:18] + struct.pack("<LL", 2**31, 2**31) + data[26:])
+
+
+def twice(members):
+    """The record of a member once more, before the directory."""
+    data, record = zip_of(members), zip_of({"mu.npy": members["mu.npy"]})
+    start = data.index(b"PK\1\2")
+    return zip_resealed(data[:start] + record[: record.index(b"PK\1\2")] + data[start:])
+
+
+def reshaped(old, new):
+    """Another shape in the same number of bytes."""
+
+    def forge(members):
+        assert re.search(old, members["mu.npy"])
+        return zip_of(members | {"mu.npy": re.sub(old, new, members["mu.npy"])})
+
+    return forge
+
+
+def nested(depth):
+    return {"x": nested(depth - 1)} if depth else {}
+
+
+ARCHIVES = {
+    "cut": ("default", lambda members: zip_of(members)[:-1], "checksum does not match"),
+    "bit": ("default", lambda members: zip_of(members)[:-1] + b"g", "checksum does not match"),
+    "start": ("default", lambda members: zip_of(members)[:4], "checksum does not match"),
+    "empty": ("default", lambda _: zip_of({"x": b""}), "it has no header.json"),
+    "record": ("default", lambda _: zip_resealed(b"PK\3\4" + bytes(120)), "it has no header.json"),
+    "no json": ("default", member("header.json", b"{"), "not a JSON object"),
+    "deep json": ("default", member("header.json", b"[" * 100_000), "not a JSON object"),
+    "nested json": ("default", lambda members: zip_with_entries(members, x=nested(600)), "recursion|the entries"),
+    "compressed": ("default", lambda members: zip_of(members, zipfile.ZIP_DEFLATED), "compressed or encrypted"),
+    "bomb": (
+        "default",
+        lambda members: zip_of(members | {"zeros.npy": bytes(10**7)}, zipfile.ZIP_DEFLATED),
+        "compressed or encrypted",
+    ),
+    "many": ("default", lambda _: zip_of({f"{i}": b"" for i in range(99)}), "more than 24 members"),
+    "long name": ("default", lambda _: zip_of({"x" * 33: b""}), "a name of 33 letters"),
+    "claims": ("default", claiming, "claims 2147483648 bytes"),
+    "twice": ("default", twice, "member mu.npy is there twice"),
+    "extra": ("default", member("x.npy", npy(np.zeros(1))), "its arrays are levels, columns, x, expected"),
+    "extra file": ("default", member("x", b""), "x is not an .npy array"),
+    "not npy": ("default", member("mu.npy", b"12345"), "mu.npy is not an .npy array"),
+    "objects": ("default", member("mu.npy", npy(np.array([{}] * 4), allow_pickle=True)), "mu.npy is not an .npy"),
+    "float32": ("default", member("mu.npy", npy(np.ones(4, "<f4"))), "mu.npy is not an .npy array"),
+    "big-endian": ("default", member("mu.npy", npy(np.ones(4, ">f8"))), "mu.npy is not an .npy array"),
+    "fortran": ("default", member("rows.npy", npy(np.ones((2, 4), order="F"))), "rows.npy is not an .npy array"),
+    "npy of later": ("default", member("mu.npy", npy(np.ones(4), version=(2, 0))), "mu.npy is not an .npy array"),
+    "shape": ("default", reshaped(rb"\(\d,\)", b"(9,)"), "claims shape"),
+    "huge shape": ("default", reshaped(rb"\(\d,\), \} {9}", b"(2000000000,), }"), "claims shape"),
+    "overflowing shape": ("default", reshaped(rb"\(\d,\), \} {18}", b"(2305843009213693953,), }"), "claims shape"),
+    "no state": ("default", lambda m: zip_of({k: m[k] for k in m if k != "state.npy"}), "its arrays are"),
+    "scalar state": ("default", other("state.npy", np.sum), "as many rows as there are levels"),
+    "flat state": ("default", other("state.npy", np.ravel), "as many rows as there are levels"),
+    "scalar mu": ("default", other("mu.npy", np.sum), "as many rows as there are levels"),
+    "fewer mu": ("default", other("mu.npy", lambda a: a[1:]), "as many rows as there are levels"),
+    "small mu": ("default", other("mu.npy", lambda a: a - 1.0), "mu must be finite and >= 1"),
+    "huge ranks": ("default", other("ranks.npy", lambda a: a + 2**62), "rank has entries outside"),
+    "scalar rows": ("default", other("rows.npy", np.sum), "rows must have one row for each of eigenvalues"),
+    "longer rows": ("default", other("rows.npy", lambda a: 1.01 * a), "not orthonormal"),
+    "scalar ranks of terms": ("deferred", other("ranks.npy", np.sum), "ranks"),
+    "huge ranks of terms": ("deferred", other("ranks.npy", lambda a: a + 2**62), "entries that cannot be"),
+    "huge counts of terms": ("deferred", other("counts.npy", lambda a: a + 2**62), "entries that cannot be"),
+    "fewer terms": ("deferred", other("terms.npy", lambda a: a[1:]), "terms must be float64 of shape"),
+    "huge terms": ("deferred", other("terms.npy", lambda a: a * 1e300), "terms must be finite"),
+    "scalar sigma of terms": ("deferred", other("sigma.npy", np.sum), "sigma must be float64 of shape"),
+    "no rows of terms": ("deferred", lambda m: zip_of({k: m[k] for k in m if k != "rows.npy"}), "its arrays are"),
+    "skew matrices": ("boxes", other("matrices.npy", lambda a: a + np.tri(4)), "not symmetric and positive"),
+    "fewer matrices": ("boxes", other("matrices.npy", lambda a: a[1:]), "matrices must be float64 of shape"),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_forged_archives_of_that_version_are_refused(name):
+    file, forge, words = ARCHIVES[name]
+    data = forge(zip_members(DATA / f"{file}.ocelad"))
+    with pytest.raises(ocelad.FileError, match=words):
+        ocelad.loads(data)
 
 
 def test_todays_options_are_not_of_that_version(saved):
-    members = members_of(saved)
-    header = json.loads(members["header.json"]) | {"version": 1}
-    saved.write_bytes(sealed(members | {"header.json": json.dumps(header, sort_keys=True).encode()}))
-    with pytest.raises(ocelad.FileError, match="options"):
-        ocelad.load(saved)
+    options, entries, arrays = parts(saved.read_bytes())
+    header = {**entries, "options": options, "format": "ocelad", "version": 1}
+    members = {"header.json": json.dumps(header, sort_keys=True).encode()}
+    with pytest.raises(ocelad.FileError, match="its options are not those of version 1"):
+        ocelad.loads(zip_of(members | {f"{name}.npy": npy(array) for name, array in arrays.items()}))

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import ocelad
-from forge import file_of, through_file, with_array, with_header
+from forge import column, dictionaries_from, file_of, forged, parts, put, through_file, with_entries
 from ocelad import (
     FileError,
     History,
@@ -20,7 +20,6 @@ from ocelad import (
     SaolWeights,
     SquaredFrobenius,
 )
-from ocelad.engine import stack_engine
 from streams import comparisons
 
 N, STEPS, CUT = 9, 90, 37
@@ -31,7 +30,7 @@ MATRIX = np.diag(np.arange(float(N)))
 
 @pytest.fixture(name="deferred", params=[1, 10**6], ids=["dictionary", "columns"])
 def fixture_deferred(request, monkeypatch):
-    monkeypatch.setattr(stack_engine, "DICTIONARY", request.param)
+    dictionaries_from(monkeypatch, request.param)
     return request.param == 1
 
 
@@ -97,7 +96,7 @@ def test_a_level_that_has_just_left_a_large_origin_is_kept(deferred, path):  # n
     """Its rank is the origin's until its first step, whatever max_rank says."""
     whole = dense(MetricTracker(max_rank=2, origin=MATRIX, base=8), slice(0, 32))
     again = through_file(whole, path)
-    assert np.load(path)["ranks"].tolist()[0] == N - 1
+    assert parts(path.read_bytes())[2]["levels"][0, 3] == N - 1  # its rank
     for tracker in (whole, again):
         dense(tracker, slice(32, STEPS))
     assert file_of(again, path) == file_of(whole, path)
@@ -111,7 +110,7 @@ def test_an_ensemble_that_is_not_that_of_the_options_is_refused(path):
 
 def test_every_moment_of_a_dictionary_is_kept(path, monkeypatch):
     """Entering as it comes, entering orthogonally, compressed, shrunk, re-opened."""
-    monkeypatch.setattr(stack_engine, "DICTIONARY", 1)
+    dictionaries_from(monkeypatch, 1)
     whole, again = (MetricTracker(base=2, regularizer=NuclearNorm(0.1)) for _ in range(2))
     for t in range(STEPS):
         dense(whole, slice(t, t + 1))
@@ -121,7 +120,7 @@ def test_every_moment_of_a_dictionary_is_kept(path, monkeypatch):
 
 def test_a_dictionary_may_have_any_number_of_columns_too_many(path, monkeypatch):
     """A learner that loses many directions at once keeps their columns until its next step."""
-    monkeypatch.setattr(stack_engine, "DICTIONARY", 1)
+    dictionaries_from(monkeypatch, 1)
     n = 128
     u = np.concatenate([np.eye(n)[:100], np.eye(n)])
     pairs, y = np.stack([u, 0 * u], axis=1), np.full(len(u), -1)
@@ -178,10 +177,12 @@ def test_where_set_components_start_is_kept(path):
         ocelad.save(tracker, path)
 
 
-def test_a_history_is_not_saved(path):
+def test_a_history_that_was_stopped_is_not_saved(path):
     tracker, watched = MetricTracker(), MetricTracker()
-    History(watched)
-    assert file_of(dense(watched, slice(0, CUT)), path) == file_of(dense(tracker, slice(0, CUT)), path)
+    history = History(watched)
+    dense(watched, slice(0, CUT))
+    history.stop()
+    assert file_of(watched, path) == file_of(dense(tracker, slice(0, CUT)), path)
     assert ocelad.load(path)._history is None
 
 
@@ -209,39 +210,44 @@ def test_divergences_keep_the_matrix_they_were_given(path):
 # Forgeries
 
 FORGERIES = {
-    "few-columns": ("counts", lambda a: a * 0, "counts has entries too small for those of ranks"),
-    "many-columns": ("counts", lambda a: a * 0 + 2**62, "counts has entries outside 0, ..., 9"),
-    "longer": ("dictionary", lambda a: 1.01 * a, "not orthonormal"),
-    "huge": ("dictionary", lambda a: 1e300 * a, "not orthonormal"),
-    "recent": ("recent", lambda a: 1.01 * a, "not orthonormal"),
-    "scalar": ("recent", lambda a: a.sum(), "since has entries|recent must be"),
-    "future": ("since", lambda a: a + 65, "since has entries outside 0, ..., "),
-    "forgotten": ("recent", lambda a: a[1:], "since has entries|factors must be float64"),
-    "elsewhere": ("recent_features", lambda a: a + N, "must be different ones of 0, ..., 8"),
-    "turned": ("factors", lambda a: a[::-1], "not orthonormal"),
-    "large": ("factors", lambda a: 1e300 * a, "not orthonormal"),
-    "fewer": ("factors", lambda a: a[1:], "factors must be float64 of shape"),
-    "nowhere": ("features", lambda a: a + N, "must be different ones of 0, ..., 8"),
-    "twice": ("features", lambda a: a * 0, "must be different ones of 0, ..., 8"),
-    "too-many": ("touched", lambda a: a + 1, "touched has entries outside 0, ..., 9"),
-    "debt": ("debt", lambda a: a - 1e9, "debt has entries below 0"),
-    "discarded": ("discarded", lambda a: a - 1.0, "discarded has entries below 0"),
-    "above-max-rank": ("ranks", lambda a: a * 0 + 3, "ranks has entries outside 0, ..., 2"),
-    "skew": ("given", lambda a: a + np.triu(a + 1.0, 1), "components_ must be .* symmetric"),
-    "small": ("given", lambda a: a[1:], "given must be a matrix of shape"),
+    "few-columns": (column("count", lambda a: a * 0), "count has entries too small for those of rank"),
+    "many-columns": (column("count", lambda a: a * 0 + 2**62), "count has entries outside 0, ..., 9"),
+    "longer": (put(lambda a: 1.01 * a, "dictionary"), "not orthonormal"),
+    "huge": (put(lambda a: 1e300 * a, "dictionary"), "not orthonormal"),
+    "recent": (put(lambda a: 1.01 * a, "recent"), "not orthonormal"),
+    "scalar": (put(lambda a: a.sum(), "recent"), "since has entries|recent must be"),
+    "future": (column("since", lambda a: a + 65), "since has entries outside 0, ..., "),
+    "forgotten": (put(lambda a: a[1:], "recent"), "since has entries|factors must be float64"),
+    "elsewhere": (put(lambda a: a + N, "recent_features"), "must be different ones of 0, ..., 8"),
+    "turned": (put(lambda a: a[::-1], "factors"), "not orthonormal"),
+    "large": (put(lambda a: 1e300 * a, "factors"), "not orthonormal"),
+    "fewer": (put(lambda a: a[1:], "factors"), "factors must be float64 of shape"),
+    "nowhere": (put(lambda a: a + N, "features"), "must be different ones of 0, ..., 8"),
+    "twice": (put(lambda a: a * 0, "features"), "must be different ones of 0, ..., 8"),
+    "whole-features": (put(lambda a: a * 1.0, "features"), "features must be int64 of shape"),
+    "too-many": (column("touched", lambda a: a + 1), "touched has entries outside 0, ..., 9"),
+    "negative-debt": (column("debt", lambda a: a - 1e9), "debt must be finite and >= 0"),
+    "negative-discarded": (column("discarded", lambda a: a - 1.0), "discarded must be finite and >= 0"),
+    "above-max-rank": (column("rank", lambda a: a * 0 + 3), "rank has entries outside 0, ..., 2"),
+    "negative-eigenvalues": (put(lambda a: -a, "eigenvalues"), "eigenvalues must be >= 0"),
+    "skew": (put(lambda a: a + np.triu(a + 1.0, 1), "given"), "components_ must be .* symmetric"),
+    "whole-matrix": (put(lambda a: a.astype(np.int64), "given"), "given must be a matrix of shape .* of floats"),
+    "small": (put(lambda a: a[1:], "given"), "given must be a matrix of shape"),
     "signed-zero": (
-        "given",
-        lambda a: np.where(np.tri(N) * (a == 0), -0.0, a),
+        put(lambda a: np.where(np.tri(N) * (a == 0), -0.0, a), "given"),
         "given must be a symmetric matrix",
     ),
-    "whole-numbers": ("preprocessor", lambda a: a.astype(np.int64), "preprocessor names no known part"),
-    "points": ("preprocessor", lambda a: a[:, 1:], "array of points with 9 features"),
+    "whole-numbers": (
+        put(lambda a: a.astype(np.int64), "preprocessor"),
+        "preprocessor must have an array of floats",
+    ),
+    "points": (put(lambda a: a[:, 1:], "preprocessor"), "array of points with 9 features"),
 }
 
 
 @pytest.fixture(name="everything")
 def fixture_everything(path, monkeypatch):
-    monkeypatch.setattr(stack_engine, "DICTIONARY", 1)
+    dictionaries_from(monkeypatch, 1)
     tracker = MetricTracker(max_rank=2, preprocessor=PAIRS[:, 0])
     dense(tracker, slice(0, 20)).components_ = np.eye(2, N)
     ocelad.save(dense(tracker, slice(20, CUT)), path)
@@ -250,9 +256,9 @@ def fixture_everything(path, monkeypatch):
 
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forged_arrays_are_refused(name, everything):
-    array, forge, words = FORGERIES[name]
+    change, words = FORGERIES[name]
     ocelad.load(everything)
-    everything.write_bytes(with_array(everything, array, forge(np.load(everything)[array])))
+    everything.write_bytes(forged(everything.read_bytes(), change))
     with pytest.raises(FileError, match=words):
         ocelad.load(everything)
 
@@ -262,6 +268,6 @@ def test_forged_arrays_are_refused(name, everything):
     [("given", 0.5), ("given", True), ("given", None), ("threshold", "1"), ("threshold", 1), ("n_components", 10)],
 )
 def test_forged_entries_are_refused(entry, value, everything):
-    everything.write_bytes(with_header(everything, **{entry: value}))
+    everything.write_bytes(with_entries(everything, **{entry: value}))
     with pytest.raises(FileError, match=f"{entry}"):
         ocelad.load(everything)

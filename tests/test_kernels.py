@@ -110,11 +110,17 @@ def test_a_pickle_that_cannot_be_is_refused(n):
     pairs, y = comparisons(seed=5, steps=20, n=n)
     rebuild, (*parts, learned) = MetricTracker().partial_fit(pairs, y)._engine.__reduce__()
     assert rebuild(*parts, learned).t == 20
-    for name in ("ranks", "eigenvalues", "sigma", "mu", "dictionary" if n == 100 else "rows"):
-        with pytest.raises(ValueError, match=r"must be (int|float)64 of shape"):
+    assert ("dictionary" in learned) == (n == 100)
+    for name in learned:
+        with pytest.raises(ValueError, match=r"must be (int|float)64 of shape|count has entries too small"):
             rebuild(*parts, learned | {name: learned[name][:-1]})
         with pytest.raises(KeyError, match=name):
             rebuild(*parts, {other: array for other, array in learned.items() if other != name})
+    for column in ("rank", "sigma", "mu"):
+        levels = learned["levels"].copy()
+        levels[-1, ("loss", "mu", "discarded", "rank", "sigma").index(column)] = -1.0
+        with pytest.raises(ValueError, match=f"{column} must be finite and >="):
+            rebuild(*parts, learned | {"levels": levels})
 
 
 def test_low_levels_are_low_rank():

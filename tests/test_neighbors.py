@@ -225,10 +225,12 @@ def stored():
         (lambda index: index.add([1.0, 2.0]), "X must be"),
         (lambda index: index.add([[1.0, 2.0]], [1]), "ids must differ from one another and from those in use"),
         (lambda index: index.add([[1.0, 2.0]] * 2, [8, 8]), "ids must differ"),
-        (lambda index: index.add([[1.0, 2.0]], [5, 6]), "ids must be one integer for each of the 1 points, got 2"),
+        (lambda index: index.add([[1.0, 2.0]], [5, 6]), "ids must be one for each of the 1 points, got 2"),
         (lambda index: index.add([[1.0, 2.0]], [-1]), "ids must be .* >= 0"),
         (lambda index: index.add([[1.0, 2.0]], [2**63]), "ids must be"),
-        (lambda index: index.add([[1.0, 2.0]], ["a"]), "ids must be .* got dtype <U1"),
+        (lambda index: index.add([[1.0, 2.0]], ["a"]), "ids must be integers, as those of the stored points are"),
+        (lambda index: index.add([[1.0, 2.0]] * 2, ["a", 7]), "ids must be .* integers >= 0, or of strings"),
+        (lambda index: index.remove(["a"]), "ids must be those of stored points, 'a' is not"),
         (lambda index: index.add([[1.0, 2.0]], [1.5]), "ids must be"),
         (lambda index: index.add([[1.0, 2.0]], [[1], [2, 3]]), "ids must be"),
         (lambda index: index.add([[1.0, 2.0]], [True]), "ids must be"),
@@ -301,3 +303,41 @@ def test_anything_with_a_matrix_and_a_threshold_will_do():
     mark, metric.threshold_ = index.fingerprint, 5.0
     assert index.kneighbors([[0.0, 0.0]], 2, within_threshold=True)[1].tolist() == [[0, 1]]
     assert index.fingerprint != mark
+
+
+# Ids that are strings
+
+
+@pytest.mark.parametrize("kind", [list, np.array, lambda ids: np.array(ids, dtype=object)], ids=["list", "U", "O"])
+def test_ids_may_be_strings(kind):
+    index, other = MovingIndex(Given(np.eye(2))), MovingIndex(Given(np.eye(2)))
+    points = [[0.0, 0.0], [3.0, 4.0], [1.0, 0.0]]
+    added = index.add(points, kind(["origin", "far away", ""]))
+    other.add(points)
+    assert added.tolist() == index.ids.tolist() == ["origin", "far away", ""]
+    assert [type(each) for each in index.ids] == [str] * 3
+    distances, ids = index.kneighbors([[0.1, 0.0]], 4)
+    assert ids.tolist() == [["origin", "", "far away", None]]  # the empty string is an id like others
+    assert np.array_equal(distances, other.kneighbors([[0.1, 0.0]], 4)[0])
+    assert index.kneighbors([[0.1, 0.0]], 3, within_threshold=True)[1].tolist() == [["origin", "", None]]
+    assert index.export()[1].tolist() == ["origin", "far away", ""]
+    index.remove(kind(["", "origin"]))
+    assert index.ids.tolist() == ["far away"]
+    index.add([[0.0, 1.0]], kind(["a longer name than any before"]))
+    assert index.kneighbors([[0.0, 0.0]], 1)[1].tolist() == [["a longer name than any before"]]
+
+
+def test_all_ids_are_of_one_kind():
+    index = MovingIndex(Given(np.eye(2)))
+    index.add([[0.0, 0.0]], ["a"])
+    for ids in ([3], None):
+        with pytest.raises(ValueError, match="ids must be strings, as those of the stored points are"):
+            index.add([[1.0, 1.0]], ids)
+    with pytest.raises(ValueError, match="ids must differ"):
+        index.add([[1.0, 1.0]], ["a"])
+    with pytest.raises(ValueError, match="3 is not"):
+        index.remove([3])
+    assert index.ids.tolist() == ["a"]
+    index.remove(["a"])
+    assert index.add([[1.0, 1.0]]).tolist() == [0]  # nothing is stored: the kind is free again
+    assert index.kneighbors([[0.0, 0.0]], 2)[1].tolist() == [[0, -1]]

@@ -4,16 +4,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .ensemble import *
-    from .geometry import *
-    from .intervals import *
-    from .learners import *
-    from .ocelad import *
-    from .state import *
-    from .tracker import *
-    from .watch.alarms import *
-    from .watch.history import *
-    from .weights import *
+    from .ensemble import Pool, Restarted, Rice, Union
+    from .fleet import KeyedTrackers
+    from .geometry import (
+        L1,
+        Comid,
+        Descent,
+        Frobenius,
+        Hinge,
+        LogDet,
+        Logistic,
+        Mahalanobis,
+        Metric,
+        NuclearNorm,
+        OrderLoss,
+        PairLoss,
+        SquaredFrobenius,
+        SquaredHinge,
+        Step,
+        Unregularized,
+        VonNeumann,
+    )
+    from .intervals import Intervals
+    from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
+    from .ocelad import Ocelad
+    from .state import FileError, dumps, load, loads, save
+    from .tracker import MetricTracker, SupervisedMetricTracker
+    from .watch.alarms import ChangeAlarm, Event, RiverAlarm
+    from .watch.history import History, time_scale
+    from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
 else:  # rooms are entered when asked for: all take seconds, and ``ocelad --help`` needs none
 
     def __getattr__(name: str) -> Any:
@@ -41,6 +60,7 @@ _ROOMS = (
     "watch.alarms",
     "watch.history",
     "state",
+    "fleet",
 )
 
 __version__ = "0.1.0"
@@ -62,6 +82,7 @@ __all__ = [
     "Hinge",
     "History",
     "Intervals",
+    "KeyedTrackers",
     "LogDet",
     "Logistic",
     "Mahalanobis",
@@ -84,7 +105,9 @@ __all__ = [
     "Union",
     "Unregularized",
     "VonNeumann",
+    "dumps",
     "load",
+    "loads",
     "on_intervals",
     "save",
     "time_scale",

@@ -11,9 +11,9 @@ elements or rows, of a contiguous array that somebody else keeps alive. Kernels 
 from __future__ import annotations
 
 import operator
-from math import prod
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, models, register_model, type_callable
@@ -22,7 +22,7 @@ from numba.np.arrayobj import make_array
 
 def view(buffer: Any, at: int, shape: tuple[int, ...]) -> Any:
     """An array of this shape within a buffer; in compiled code, a bare one."""
-    return buffer[at : at + prod(shape)].reshape(shape)
+    return np.ndarray(shape, buffer.dtype, buffer, 8 * at)
 
 
 class Bare(types.Type):

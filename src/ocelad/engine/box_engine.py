@@ -16,7 +16,7 @@ from ..interrupt import hold_interrupts
 from ..intervals import length
 from ..ocelad import Ocelad
 from ..protocols import Array, Weights
-from .checks import take
+from .checks import LEVEL, take, take_levels
 from .protocol import Arrays, Judgement
 from .rows import dense_blocks
 from .trace import EXPERT, LOSS, SQUARED_DISTANCE, THRESHOLD, Trace
@@ -110,38 +110,39 @@ class BoxEngine:
             raise ValueError("options have changed since the first comparison: the ensemble is not made from them")
         return ensemble
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return ("levels", "matrices")
+
+    def reserve(self, levels: int, columns: int) -> None:
+        """Nothing to do."""
+
     def snapshot(self) -> Arrays:
         self._rice()
-        estimates = [learner.estimate for learner in self._learners()]
-        return {
-            "state": self.ocelad.state,
-            "losses": self.ocelad.losses,
-            "matrices": np.array([estimate.M for estimate in estimates]),
-            "mu": np.array([estimate.mu for estimate in estimates]),
-            "discarded": self.discarded,
-        }
+        ocelad, estimates = self.ocelad, [learner.estimate for learner in self._learners()]
+        mu, matrices = [estimate.mu for estimate in estimates], np.array([estimate.M for estimate in estimates])
+        return {"levels": np.column_stack([ocelad.losses, mu, self.discarded, ocelad.state]), "matrices": matrices}
 
-    def restore(self, t: int, learned: Arrays) -> None:
-        rice, n = self._rice(), self.recipe.n
-        levels = len(learned["mu"])
-        for name, least in (("mu", 1.0), ("discarded", 0.0)):
-            if not (take(learned, name, (levels,)) >= least).all():
-                raise ValueError(f"{name} has entries below {least:g}")
-        for M in take(learned, "matrices", (levels, n, n)):
+    def restored(self, t: int, learned: Arrays) -> BoxEngine:
+        other, n = copy.copy(self), self.recipe.n
+        rice, ocelad = other._rice(), other.ocelad
+        columns, state = take_levels(learned, LEVEL, t, rice.base, self.weights)
+        lengths = [float(length(level, rice.base)) for level in range(len(state))]
+        for M in take(learned, "matrices", (len(lengths), n, n)):
             size = float(np.abs(M).max()) or 1.0
             symmetric = np.abs(M / size - M.T / size).max() <= 1e-9
             if not symmetric or np.linalg.eigvalsh(M / size)[0] < -1e-8 * n:
                 raise ValueError("matrices holds one that is not symmetric and positive semi-definite")
         rice.learners = []
-        for level, (M, mu) in enumerate(zip(learned["matrices"], learned["mu"], strict=True)):
-            learner: Any = rice.spawn(float(length(level, rice.base)), Metric(M, mu))
-            learner.discarded = float(learned["discarded"][level])
+        for M, mu, size, discarded in zip(
+            learned["matrices"], columns["mu"], lengths, columns["discarded"], strict=True
+        ):
+            learner: Any = rice.spawn(size, Metric(M, mu))
+            learner.discarded = discarded
             rice.learners.append(learner)
-        self.ocelad.t = t
-        self.ocelad.lengths = np.array([float(length(level, rice.base)) for level in range(levels)])
-        self.ocelad.state, self.ocelad.losses = (
-            np.array(learned[name], dtype=np.float64) for name in ("state", "losses")
-        )
+        ocelad.t, ocelad.lengths = t, np.array(lengths)
+        ocelad.state, ocelad.losses = np.array(state), np.array(columns["loss"])
+        return other
 
 
 def _made_from(rice: Any, recipe: Recipe) -> bool:

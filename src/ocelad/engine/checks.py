@@ -1,69 +1,107 @@
-"""Arrays that come from a file: checked before they are used, and brought up to date."""
+"""Arrays that come from a file: checked in full before they are used, for compiled kernels do not check.
+
+What each level has learned is a row of ``levels``: what its latest estimate lost, its threshold, what was cut off
+from it, what the engine keeps besides, and the state of its weight.
+"""
 
 from __future__ import annotations
 
+import math
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..protocols import Array
+from ..intervals import active, length
+from ..protocols import Array, Integers, Weights
+from ..weights import FixedShare
 from .protocol import Arrays
 
-_TERMS = 48  # that a level of 0.1.0 had at most
-_WAITING = {"ranks", "rows", "counts", "term_weights", "eigenvalues", "sigma"}
+LEVEL = ("loss", "mu", "discarded")
+"""The first columns of ``levels``, which all engines have."""
+
+Columns = dict[str, list[float]]
 
 
 def take(learned: Arrays, name: str, shape: tuple[int, ...], dtype: type = np.float64) -> np.ndarray[Any, Any]:
     """A finite array of this kind."""
     array = learned[name]
-    if array.dtype.kind != np.dtype(dtype).kind or array.shape != shape:
+    if array.dtype != dtype or array.shape != shape:
         raise ValueError(f"{name} must be {dtype.__name__} of shape {shape}, got {array.dtype} of {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite")
-    return array.astype(dtype, copy=False)
+    return array
 
 
-def split(array: Array, sizes: Array) -> list[Array]:
+def split(array: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     return np.split(array, np.cumsum(sizes)[:-1])
 
 
-def settled(n: int, learned: Arrays) -> Arrays:
-    """Arrays as they are now: files of 0.1.0 may have ``terms`` that had not been diagonalised yet."""
-    if "terms" not in learned:
-        return learned
-    if not learned.keys() >= _WAITING:
-        raise ValueError(f"its arrays are {', '.join(learned)}, expected {', '.join(sorted(_WAITING))} with terms")
-    ranks = take(learned, "ranks", learned["ranks"].shape[:1], np.int64)
-    counts = take(learned, "counts", ranks.shape, np.int64)
-    if not ((ranks >= 0) & (ranks <= n) & (counts >= 0) & (counts <= _TERMS)).all():
-        raise ValueError("ranks or counts has entries that cannot be")
-    total = int(ranks.sum())
-    rows, s = take(learned, "rows", (total, n)), take(learned, "eigenvalues", (total,))
-    terms = take(learned, "terms", (int((counts * ranks).sum()),))
-    weights, sigma = take(learned, "term_weights", (int(counts.sum()),)), take(learned, "sigma", ranks.shape)
-    levels = zip(
-        split(rows, ranks),
-        split(s, ranks),
-        split(terms, counts * ranks),
-        split(weights, counts),
-        sigma,
-        strict=True,
-    )
-    done = [_diagonal(Q, d, L.reshape(len(a), len(d)), a, rest) for Q, d, L, a, rest in levels]
-    fresh = {
-        "ranks": np.array([len(d) for d, _ in done]),
-        "rows": np.concatenate([Q for _, Q in done]),
-        "eigenvalues": np.concatenate([d for d, _ in done]),
+def take_levels(
+    learned: Arrays, names: tuple[str, ...], t: int, base: int, rule: Weights
+) -> tuple[Columns, Array]:
+    """The columns of ``levels`` by name, and of these the state of the weights, if it can all be so at time t."""
+    lengths = [length(level, base) for level in range(active(base + t, base))]
+    table, shape = learned["levels"], (len(lengths), len(names) + len(rule.fields))
+    if table.dtype != np.float64 or table.shape != shape:
+        expected = ", ".join((*names, *rule.fields))
+        raise ValueError(
+            f"levels must be float64 of shape {shape} with {expected}, got {table.dtype} {table.shape}"
+        )
+    columns = dict(zip((*names, *rule.fields), table.T.tolist(), strict=True))
+    judged = [size != base + t for size in lengths]  # else a level has begun just now
+    if not all(
+        0.0 <= loss < math.inf if known else loss != loss
+        for loss, known in zip(columns["loss"], judged, strict=True)
+    ):
+        raise ValueError("loss must be finite and >= 0, and nan for a level that has just begun")
+    for name, column in columns.items():
+        least = 1.0 if name == "mu" else 0.0 if name in names else -sys.float_info.max
+        if name != "loss" and not all(least <= number < math.inf for number in column):
+            raise ValueError(f"{name} must be finite and >= {least:g}")
+    known: dict[str, Callable[[int], float]] = {
+        "span": float,
+        "endless": lambda _: 0.0,
+        "age": lambda size: float((base + t) % size),
     }
-    return {k: fresh.get(k, v) for k, v in learned.items() if k not in ("counts", "terms", "term_weights")}
+    if any(columns[name] != list(map(known[name], lengths)) for name in known if name in columns):
+        raise ValueError("the weights contradict the time")
+    state = table[:, len(names) :]
+    _check_weights(rule, state, columns)
+    return columns, state
 
 
-def _diagonal(Q: Array, s: Array, L: Array, a: Array, sigma: float) -> tuple[Array, Array]:
-    """The eigenpairs of Q' (diag(s) + L' diag(a) L) Q, without those of the rest if that is 0."""
+def widest(n: int, learned: Arrays) -> int:
+    """The most columns that a level is said to have, if that is known."""
+    table = learned.get("levels", np.zeros(0))
+    most = table[:, 3:7:3].max(initial=0.0) if table.ndim == 2 and table.shape[1] > 3 else n  # rank and count
+    return int(most) if 0.0 <= most <= n else n
+
+
+def whole(columns: Columns, name: str, most: int) -> Integers:
+    """A column of whole numbers."""
+    if not all(number <= most and repr(number) == f"{int(number)}.0" for number in columns[name]):  # so not -0.0
+        raise ValueError(f"{name} has entries outside 0, ..., {most}")
+    return np.array(columns[name], dtype=np.int64)
+
+
+def _check_weights(rule: Weights, state: Array, columns: Columns) -> None:
+    """Whether a rule can have come to its state."""
+    if isinstance(rule, FixedShare):  # the weights themselves, and in plain Python, as there are few
+        logs = columns["log_weight"]
+        if max(logs) > 1.0 or abs(sum(map(math.exp, logs)) - 1.0) > 1e-6:
+            raise ValueError("the weights are not those to which FixedShare can come")
+        return
+    drawn = sorted(columns.get("drawn", [1.0]), reverse=True)
+    bounded = all(  # sums of regrets by the sum of their sizes, or by their number
+        abs(total) <= bound * (1.0 + 1e-9) + 1e-9
+        for name, limit in (("R", "C"), ("sum", "age"))
+        for total, bound in zip(columns.get(name, ()), columns.get(limit, ()), strict=True)
+    )
+    if not (bounded and drawn == [1.0] + [0.0] * (len(drawn) - 1)):
+        raise ValueError(f"the weights are not those to which {type(rule).__name__} can come")
     with np.errstate(all="ignore"):
-        M = np.diag(s) + (L.T * a) @ L
-    if not np.isfinite(M).all():
-        raise ValueError("terms must be finite, and so must be their products")
-    values, V = np.linalg.eigh(M)
-    kept = (values > 1e-14 * len(s) * max(float(values.max(initial=0.0)), 0.0)) | (sigma > 0.0)
-    return np.maximum(values[kept], 0.0), V[:, kept].T @ Q
+        p = rule.probabilities(state)
+    if not (min(p.tolist()) >= 0.0 and abs(float(p.sum()) - 1.0) < 1e-6):
+        raise ValueError("the weights give no probabilities")

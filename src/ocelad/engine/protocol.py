@@ -78,10 +78,18 @@ class Engine(Protocol):
     def discarded(self) -> Array:
         """What each expert has cut off from the trace of its matrix to stay within ``max_rank``."""
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """The names of the arrays of a snapshot."""
+
+    def reserve(self, levels: int, columns: int) -> None:
+        """Room for so many levels, and so many columns in each, where room is kept."""
+
     def snapshot(self) -> Arrays:
         """All that has been learned, as a few plain arrays without anything spare."""
 
-    def restore(self, t: int, learned: Arrays) -> None:
-        """Become what a snapshot says, after it has been checked in full."""
+    def restored(self, t: int, learned: Arrays) -> Self:
+        """Another engine of the same parts, at the time of a snapshot, which is checked in full. This one must not
+        have begun, and is of no other use then."""
 
     def __copy__(self) -> Self: ...

@@ -1,63 +1,79 @@
 """What a stack of learners has learned, as a few plain arrays, level by level, nothing spare; and back.
 
 The eigenpairs of all levels come one after the other or, if there are many features, the dictionaries and the
-factors of their columns. What comes back is checked in full, for compiled kernels do not.
+factors of their columns. What comes back is checked in full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import copy
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..protocols import Array
-from .checks import split, take
+from ..protocols import Array, Integers
+from .checks import LEVEL, Columns, split, take, take_levels, whole
 from .kernels import layout, scratch
 from .protocol import Arrays
 
 if TYPE_CHECKING:
     from .stack_engine import StackEngine
 
-COLUMNS = ("ranks", "rows", "eigenvalues", "sigma", "mu", "discarded")
-DICTIONARIES = (
-    *("ranks", "recent", "recent_features", "counts", "since", "touched", "features", "dictionary", "factors"),
-    *("eigenvalues", "sigma", "mu", "discarded", "debt"),
-)
+FACTORED = ("rank", "sigma")
+DICTIONARIES = ("debt", "count", "since", "touched")
+"""What ``levels`` has besides, and what it has if there are dictionaries."""
 
 ORTHONORMAL = 1e-3
-"""How far from orthonormal rows may be: rounding of any number of steps is far below, nonsense far above."""
+"""How far from orthonormal columns may be: rounding of any number of steps is far below, nonsense far above."""
 
 _COEFFICIENT = 1e6  # factors have far smaller entries; with larger ones, orthonormality would be luck
+
+
+def names(dictionary: bool) -> tuple[str, ...]:
+    """The arrays of a snapshot."""
+    if dictionary:
+        return "levels", "recent", "recent_features", "features", "dictionary", "factors", "eigenvalues"
+    return "levels", "columns"
 
 
 def arrays(own: StackEngine) -> Arrays:
     """What has been learned."""
     stack, slots = own.stack, own.stack.order[: own.levels]
     ranks = stack.rank[slots]
-    learned: Arrays = {"ranks": ranks}
-    if own.dictionary:
-        recent, seen = stack.header[[layout.RECENT, layout.SEEN]]
-        shared = stack.features[-1, layout.LIST, :seen]
-        learned |= {"recent": stack.recent[shared, :recent].T.copy(), "recent_features": shared.copy()}
-        counts, since, touched = stack.own[slots], stack.since[slots], stack.touched[slots]
-        used = list(zip(slots, ranks, counts, since, touched, strict=True))
-        features = [stack.features[slot, layout.LIST, :t] for slot, *_, t in used]
-        parts = [
-            stack.columns[slot, e, :k].T.reshape(-1) for e, (slot, _, k, *_) in zip(features, used, strict=True)
-        ]
-        factors = [stack.factors[slot, : k + recent - first, :r].reshape(-1) for slot, r, k, first, _ in used]
-        learned |= {"counts": counts, "since": since, "touched": touched, "features": np.concatenate(features)}
-        learned |= {"dictionary": np.concatenate(parts), "factors": np.concatenate(factors)}
-    else:
-        learned["rows"] = np.concatenate(
-            [stack.columns[slot, :, :r].T for slot, r in zip(slots, ranks, strict=True)]
-        )
-    learned["eigenvalues"] = np.concatenate(
-        [stack.eigenvalues[slot, :r] for slot, r in zip(slots, ranks, strict=True)]
-    )
-    names = DICTIONARIES if own.dictionary else COLUMNS
-    return learned | {name: getattr(stack, name)[slots] for name in names[names.index("sigma") :]}
+    by_level = [stack.losses[: own.levels], stack.mu[slots], stack.discarded[slots], ranks, stack.sigma[slots]]
+    used = np.arange(stack.eigenvalues.shape[1]) < ranks[:, None]
+    eigenvalues = stack.eigenvalues[slots][used]
+    if not own.dictionary:
+        pairs = np.empty((len(eigenvalues), own.recipe.n + 1))
+        pairs[:, 0], pairs[:, 1:] = eigenvalues, stack.columns[slots].transpose(0, 2, 1)[used]
+        return {"levels": _table(by_level, own.state), "columns": pairs}
+    recent, seen = stack.header[[layout.RECENT, layout.SEEN]]
+    shared = stack.features[-1, layout.LIST, :seen]
+    counts, since, touched = stack.own[slots], stack.since[slots], stack.touched[slots]
+    sizes = list(zip(slots, ranks, counts, since, touched, strict=True))
+    features = [stack.features[slot, layout.LIST, :t] for slot, *_, t in sizes]
+    parts = [stack.columns[slot, e, :k].T.reshape(-1) for e, (slot, _, k, *_) in zip(features, sizes, strict=True)]
+    factors = [stack.factors[slot, : k + recent - first, :r].reshape(-1) for slot, r, k, first, _ in sizes]
+    return {
+        "levels": _table([*by_level, stack.debt[slots], counts, since, touched], own.state),
+        "recent": stack.recent[shared, :recent].T.copy(),
+        "recent_features": shared.copy(),
+        "features": np.concatenate(features),
+        "dictionary": np.concatenate(parts),
+        "factors": np.concatenate(factors),
+        "eigenvalues": eigenvalues,
+    }
+
+
+def _table(columns: Sequence[np.ndarray[Any, Any]], state: Array) -> Array:
+    """A row for each level."""
+    table = np.empty((len(state), len(columns) + state.shape[1]))
+    for number, column in enumerate(columns):
+        table[:, number] = column
+    table[:, len(columns) :] = state
+    return table
 
 
 def footprint(n: int, levels: int, columns: int, matrices: int) -> int:
@@ -71,36 +87,71 @@ def footprint(n: int, levels: int, columns: int, matrices: int) -> int:
     return 8 * (2 * (floats + integers) + work + index + every + checking + 10 * matrices * n * n)
 
 
-def check(own: StackEngine, levels: int, learned: Arrays) -> None:
-    """Whether arrays with the right names can be what so many levels have learned."""
-    n, most = own.recipe.n, max(own.most, int(own.stack.rank[0]))  # a level may just have left the origin
-    if not (take(learned, "mu", (levels,)) >= 1.0).all():
-        raise ValueError("mu has entries below 1")
-    ranks = take(learned, "ranks", (levels,), np.int64)
-    if not ((ranks >= 0) & (ranks <= most)).all():
-        raise ValueError(f"ranks has entries outside 0, ..., {most}")
-    if own.dictionary:
-        _check_dictionary(n, levels, learned)
+def restored(own: StackEngine, t: int, learned: Arrays) -> StackEngine:
+    """Another stack of these parts, as it was at time t; this one is filled too, if it is of the right size."""
+    n, dictionary = own.recipe.n, own.dictionary
+    known = (*LEVEL, *FACTORED, *(DICTIONARIES if dictionary else ()))
+    columns, state = take_levels(learned, known, t, own.recipe.base, own.weights)
+    ranks = whole(columns, "rank", max(own.most, int(own.stack.rank[0])))  # one may just have left the origin
+    levels, most, total = len(ranks), int(ranks.max()), int(ranks.sum())
+    if dictionary:
+        sizes = _sizes(n, ranks, columns, learned)
+        most, eigenvalues = max(most, int(sizes.counts.max())), take(learned, "eigenvalues", (total,))
     else:
-        take(learned, "rows", (int(ranks.sum()), n))
-    for name in ("sigma", "discarded", "debt") if own.dictionary else ("sigma", "discarded"):
-        if not (take(learned, name, (levels,)) >= 0.0).all():
-            raise ValueError(f"{name} has entries below 0")
-    if not (take(learned, "eigenvalues", (int(ranks.sum()),)) >= 0.0).all():
-        raise ValueError("eigenvalues has entries below 0")
-    for number, (E, F) in enumerate(_columns(n, learned)):
-        if not _orthonormal(E, F):
-            raise ValueError(f"columns of level {number} are not orthonormal")
+        eigenvalues = take(learned, "columns", (total, n + 1))[:, 0]
+    if total and not eigenvalues.min() >= 0.0:
+        raise ValueError("eigenvalues must be >= 0")
+    new = own.sized(levels, min(n, most + 1))
+    stack, places = new.stack, slice(1, levels + 1)  # level j goes to slot j + 1; slot 0 is the origin's
+    stack.columns[1:], stack.factors[1:], stack.features[1:] = 0.0, 0.0, 0  # there has been something else
+    stack.header[layout.TIME], stack.header[layout.LEVELS] = t, levels
+    by_level = learned["levels"].T
+    stack.losses[:levels], stack.rank[places] = by_level[0], ranks
+    stack.mu[places], stack.discarded[places], stack.sigma[places] = by_level[1], by_level[2], by_level[4]
+    used = np.arange(stack.eigenvalues.shape[1]) < ranks[:, None]
+    stack.eigenvalues[places][used] = eigenvalues
+    if dictionary:
+        _fill_dictionaries(stack, places, sizes, columns, learned)
+    else:
+        stack.columns[places].transpose(0, 2, 1)[used] = learned["columns"][:, 1:]
+        _check_columns(stack.columns[places], used)
+    new.state = np.array(state)
+    return copy.copy(new) if new is own else new
 
 
-def _check_dictionary(n: int, levels: int, learned: Arrays) -> None:
-    ranks, recent = learned["ranks"], len(learned["recent"]) if learned["recent"].ndim else 0
-    counts, since, touched = (take(learned, name, (levels,), np.int64) for name in ("counts", "since", "touched"))
-    for name, entries, most in (("counts", counts, n), ("since", since, recent), ("touched", touched, n)):
-        if not ((entries >= 0) & (entries <= most)).all():
-            raise ValueError(f"{name} has entries outside 0, ..., {most}")
-    if not (counts + recent - since >= ranks).all():
-        raise ValueError("counts has entries too small for those of ranks")
+def _check_columns(columns: Array, used: NDArray[np.bool_]) -> None:
+    """Whether those of each level are orthonormal, and the others zero."""
+    levels, _, room = columns.shape
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = (columns.transpose(0, 2, 1) @ columns).reshape(levels, -1)
+        gram[:, :: room + 1] -= used
+        off = gram.ravel()
+        orthonormal = off.dot(off) <= ORTHONORMAL**2
+    if not orthonormal:
+        level = int(np.argmin(np.abs(gram).max(axis=1) <= ORTHONORMAL))
+        raise ValueError(f"columns of level {level} are not orthonormal")
+
+
+class _Sizes(NamedTuple):
+    """Of the dictionary of each level."""
+
+    ranks: Integers
+    counts: Integers  # rows of its own
+    since: Integers  # the first recent comparison that it has too
+    touched: Integers  # features
+
+    def heights(self, recent: int) -> Integers:
+        return self.counts + recent - self.since
+
+
+def _sizes(n: int, ranks: Integers, columns: Columns, learned: Arrays) -> _Sizes:
+    """Those of the dictionaries, if all that is about them fits together."""
+    recent = len(learned["recent"]) if learned["recent"].ndim else 0
+    limits = (("count", n), ("since", recent), ("touched", n))
+    counts, since, touched = (whole(columns, name, most) for name, most in limits)
+    sizes = _Sizes(ranks, counts, since, touched)
+    if not (sizes.heights(recent) >= ranks).all():
+        raise ValueError("count has entries too small for those of rank")
     if recent > layout.RING:
         raise ValueError(f"recent has more than {layout.RING} rows")
     features = take(learned, "features", (int(touched.sum()),), np.int64)
@@ -110,68 +161,51 @@ def _check_dictionary(n: int, levels: int, learned: Arrays) -> None:
             raise ValueError(f"features of a level must be different ones of 0, ..., {n - 1}")
     take(learned, "recent", (recent, len(shared)))
     take(learned, "dictionary", (int((counts * touched).sum()),))
-    take(learned, "factors", (int(((counts + recent - since) * ranks).sum()),))
+    take(learned, "factors", (int((sizes.heights(recent) * ranks).sum()),))
+    for level, (E, F) in enumerate(_rows(n, sizes, learned)):
+        if not _orthonormal(E, F):
+            raise ValueError(f"columns of level {level} are not orthonormal")
+    return sizes
 
 
-def _factors(learned: Arrays) -> list[tuple[Array, Array, Array]]:
+def _factors(sizes: _Sizes, learned: Arrays) -> list[tuple[Array, Array, Array]]:
     """Of each level the features, the rows of its own, and the factor."""
-    ranks, counts, touched = learned["ranks"], learned["counts"], learned["touched"]
-    heights = counts + len(learned["recent"]) - learned["since"]
-    E, F = split(learned["dictionary"], counts * touched), split(learned["factors"], heights * ranks)
-    sizes = zip(counts, touched, heights, ranks, strict=True)
-    shaped = [(e.reshape(k, t), f.reshape(m, r)) for e, f, (k, t, m, r) in zip(E, F, sizes, strict=True)]
-    return [(own, e, f) for own, (e, f) in zip(split(learned["features"], touched), shaped, strict=True)]
+    heights = sizes.heights(len(learned["recent"]))
+    E = split(learned["dictionary"], sizes.counts * sizes.touched)
+    F = split(learned["factors"], heights * sizes.ranks)
+    parts = zip(split(learned["features"], sizes.touched), E, F, sizes.counts, heights, sizes.ranks, strict=True)
+    return [(own, e.reshape(k, len(own)), f.reshape(m, r)) for own, e, f, k, m, r in parts]
 
 
-def _columns(n: int, learned: Arrays) -> Iterator[tuple[Array, Array | None]]:
-    """Of each level the rows that it combines, and the factor, if there is any."""
-    if "rows" in learned:
-        yield from ((part, None) for part in split(learned["rows"], learned["ranks"]))
-        return
-    for since, (features, E, F) in zip(learned["since"], _factors(learned), strict=True):
+def _rows(n: int, sizes: _Sizes, learned: Arrays) -> Iterator[tuple[Array, Array]]:
+    """Of each level the rows that it combines, and the factor."""
+    for since, (features, E, F) in zip(sizes.since, _factors(sizes, learned), strict=True):
         rows = np.zeros((len(F), n))
         rows[: len(E), features] = E
         rows[len(E) :, learned["recent_features"]] = learned["recent"][since:]
         yield rows, F
 
 
-def _orthonormal(E: Array, F: Array | None) -> bool:
+def _orthonormal(E: Array, F: Array) -> bool:
     """Whether the combinations F of the rows of E are, and those rows have length 1."""
-    if np.abs(E).max(initial=0.0) > 2.0:
+    if np.abs(E).max(initial=0.0) > 2.0 or np.abs(F).max(initial=0.0) > _COEFFICIENT:
         return False
     gram = E @ E.T
-    if F is not None:
-        if np.abs(F).max(initial=0.0) > _COEFFICIENT or np.abs(np.diag(gram) - 1.0).max(initial=0.0) > ORTHONORMAL:
-            return False
-        gram = F.T @ gram @ F
-    return bool(np.abs(gram - np.eye(len(gram))).max(initial=0.0) <= ORTHONORMAL)
+    if np.abs(np.diag(gram) - 1.0).max(initial=0.0) > ORTHONORMAL:
+        return False
+    return bool(np.abs(F.T @ gram @ F - np.eye(F.shape[1])).max(initial=0.0) <= ORTHONORMAL)
 
 
-def restore(own: StackEngine, t: int, learned: Arrays) -> None:
-    """Put arrays that have been checked into a new stack, as they were at time t."""
-    ranks, counts = learned["ranks"], learned.get("counts", 0 * learned["ranks"])
-    levels = len(ranks)
-    own.reserve(levels, min(own.recipe.n, max(int(ranks.max()) + 1, int(counts.max()))))
-    stack, places = own.stack, slice(1, levels + 1)  # level j goes to slot j + 1; slot 0 is the origin's
-    stack.columns[1:], stack.factors[1:], stack.features[1:] = 0.0, 0.0, 0
-    stack.header[[layout.TIME, layout.LEVELS]] = t, levels
-    for name, entries in (("rank", ranks), ("own", counts)):
-        getattr(stack, name)[places] = entries
-    for name in ("since", "touched", "sigma", "mu", "discarded", "debt"):
-        getattr(stack, name)[places] = learned.get(name, 0)
-    for slot, s in enumerate(split(learned["eigenvalues"], ranks), start=1):
-        stack.eigenvalues[slot, : len(s)] = s
-    if not own.dictionary:
-        for slot, (E, _) in enumerate(_columns(own.recipe.n, learned), start=1):
-            stack.columns[slot, :, : len(E)] = E.T
-        return
-    for slot, (features, E, F) in enumerate(_factors(learned), start=1):
-        stack.features[slot, layout.LIST, : len(features)], stack.features[slot, layout.MARK, features] = (
-            features,
-            1,
-        )
+def _fill_dictionaries(
+    stack: layout.Stack, places: slice, sizes: _Sizes, columns: Columns, learned: Arrays
+) -> None:
+    stack.debt[places], stack.own[places] = columns["debt"], sizes.counts
+    stack.since[places], stack.touched[places] = sizes.since, sizes.touched
+    for slot, (features, E, F) in enumerate(_factors(sizes, learned), start=1):
+        stack.features[slot, layout.LIST, : len(features)] = features
+        stack.features[slot, layout.MARK, features] = 1
         stack.columns[slot, features, : len(E)], stack.factors[slot, : len(F), : F.shape[1]] = E.T, F
     recent, shared = learned["recent"], learned["recent_features"]
-    stack.header[[layout.RECENT, layout.SEEN]] = len(recent), len(shared)
+    stack.header[layout.RECENT], stack.header[layout.SEEN] = len(recent), len(shared)
     stack.features[-1, layout.LIST, : len(shared)], stack.features[-1, layout.MARK, shared] = shared, 1
     stack.recent[shared, : len(recent)] = recent.T

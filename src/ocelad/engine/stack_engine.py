@@ -146,11 +146,21 @@ class StackEngine:
                 min(self.recipe.n, columns if in_full else max(columns, min(2 * room, self.most + 1)))
             )
         if (more_slots, more_room) != (slots, room):
-            before, other = self.stack, object.__new__(StackEngine)
-            other.__dict__.update(self.__dict__)
-            other._allocate(more_slots, more_room)
-            other._take_over(before)
-            self.__dict__ = other.__dict__  # all at once: Ctrl-C may come at any moment
+            self.__dict__ = self._roomier(more_slots, more_room).__dict__  # all at once: Ctrl-C may come any time
+
+    def sized(self, levels: int, columns: int) -> StackEngine:
+        """This one, if it has room for so many levels and columns, else another like it that has."""
+        slots, room = self.stack.eigenvalues.shape
+        larger = max(slots, levels + 1), max(room, _fours(columns))
+        return self if larger == (slots, room) else self._roomier(*larger)
+
+    def _roomier(self, slots: int, room: int) -> StackEngine:
+        """The same in larger buffers."""
+        other = object.__new__(StackEngine)
+        other.__dict__.update(self.__dict__)
+        other._allocate(slots, room)
+        other._take_over(self.stack)
+        return other
 
     def _take_over(self, old: layout.Stack) -> None:
         """What is in smaller arrays."""
@@ -336,21 +346,19 @@ class StackEngine:
     def discarded(self) -> Array:
         return self.stack.discarded[self.stack.order[: self.levels]]
 
-    def snapshot(self) -> Arrays:
-        losses = self.stack.losses[: self.levels]
-        return {"state": self.state.copy(), "losses": losses.copy(), **snapshot.arrays(self)}
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return snapshot.names(self.dictionary)
 
-    def restore(self, t: int, learned: Arrays) -> None:
-        snapshot.check(self, len(learned["mu"]), learned)
-        snapshot.restore(self, t, learned)
-        self.stack.losses[: self.levels] = learned["losses"]
-        self.state = np.array(learned["state"], dtype=np.float64)
+    def snapshot(self) -> Arrays:
+        return snapshot.arrays(self)
+
+    def restored(self, t: int, learned: Arrays) -> StackEngine:
+        return snapshot.restored(self, t, learned)
 
 
 def _unpickled(recipe: Recipe, loss: MarginLoss, weights: Weights, t: int, learned: Arrays) -> StackEngine:
-    engine = StackEngine(recipe, loss, weights)
-    engine.restore(t, learned)
-    return engine
+    return StackEngine(recipe, loss, weights).restored(t, learned)
 
 
 _READY: set[bool] = set()  # which of the two forms this process has used already
@@ -362,20 +370,25 @@ class _Buffers(threading.local):
     work: Array = _EMPTY
     index: Integers = _DENSE
     every: Integers = _DENSE
+    size: tuple[int, ...] = ()  # of the last stack, for which they are large enough
 
 
 _BUFFERS = _Buffers()
 
 
 def _scratch(integers: Integers) -> tuple[Array, Integers, Integers]:
-    work, index, every = scratch.sizes(*integers[: layout.TIME].tolist())
-    own = _BUFFERS
+    own, size = _BUFFERS, tuple(integers[: layout.TIME].tolist())
+    if size == own.size:  # as mostly
+        return own.work, own.index, own.every
+    own.size = ()
+    work, index, every = scratch.sizes(*size)
     if len(own.work) < work:
         own.work = np.zeros(work)
     if len(own.index) < index:
         own.index = np.zeros(index, dtype=np.int64)
     if len(own.every) < every:
         own.every = np.arange(every)
+    own.size = size
     return own.work, own.index, own.every
 
 

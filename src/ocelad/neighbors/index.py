@@ -7,12 +7,15 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .. import validation as validate
 from ..protocols import Array, Integers
 from .change import MovingMetric, columns, fingerprint, matrix, moved, threshold
 from .projection import Form, Projection, Stale
+
+Ids = NDArray[Any]
+"""Integers, or objects that are strings."""
 
 SAMPLE = 4096
 """``moved`` looks at no more than so many of the stored points, evenly spaced."""
@@ -43,8 +46,8 @@ class MovingIndex:
     def __init__(self, metric: MovingMetric) -> None:
         self.metric = metric
         self._X = np.zeros((0, 0))  # with room to grow into; no columns before the first points
-        self._ids: Integers = np.zeros(0, dtype=np.int64)
-        self._taken: set[int] = set()
+        self._ids: Ids = np.zeros(0, dtype=np.int64)
+        self._taken: set[int | str] = set()
         self._next = 0
         self._projection: Projection | None = None
         self._last: Form | None = None  # the metric as it was when last asked for
@@ -54,11 +57,11 @@ class MovingIndex:
         return len(self._ids)
 
     @property
-    def ids(self) -> Integers:
+    def ids(self) -> Ids:
         """The ids of the stored points, in the order in which they came."""
         return self._ids.copy()
 
-    def add(self, X: ArrayLike, ids: ArrayLike | None = None) -> Integers:
+    def add(self, X: ArrayLike, ids: ArrayLike | None = None) -> Ids:
         """Store points and return their ids.
 
         Parameters
@@ -66,13 +69,17 @@ class MovingIndex:
         X
             Of shape (m, n).
         ids
-            Of shape (m,), integers >= 0 that are not in use. None counts on from the largest id so far.
+            Of shape (m,), that are not in use: integers >= 0, or strings, the same kind for all stored points.
+            None counts on from the largest integer so far.
         """
         points = _points(X, self._X.shape[1])
         new = np.arange(self._next, self._next + len(points)) if ids is None else _ids(ids)
         fresh = set(new.tolist())
         if len(new) != len(points):
-            raise ValueError(f"ids must be one integer for each of the {len(points)} points, got {len(new)}")
+            raise ValueError(f"ids must be one for each of the {len(points)} points, got {len(new)}")
+        if len(self) and len(new) and new.dtype != self._ids.dtype:
+            kind = "strings" if self._ids.dtype == object else "integers"
+            raise ValueError(f"ids must be {kind}, as those of the stored points are")
         if len(fresh) < len(new) or fresh & self._taken:
             raise ValueError("ids must differ from one another and from those in use")
         if not len(points):
@@ -82,35 +89,37 @@ class MovingIndex:
             self._X = np.empty((max(len(old) + len(points), 2 * len(old)), points.shape[1]))
             self._X[: len(old)] = old if len(old) else 0.0
         self._X[len(old) : len(old) + len(points)] = points
-        self._ids = np.concatenate([self._ids, new])
+        self._ids = np.concatenate([self._ids, new]) if len(old) else new
         self._taken |= fresh
-        self._next = max(self._next, int(new.max()) + 1)
+        if new.dtype != object:
+            self._next = max(self._next, int(new.max()) + 1)
         return new.copy()
 
     def remove(self, ids: ArrayLike) -> None:
         """Forget points."""
-        gone = _ids(ids)
-        unknown = set(gone.tolist()) - self._taken
+        gone = set(_ids(ids).tolist())
+        unknown = gone - self._taken
         if unknown:
-            raise ValueError(f"ids must be those of stored points, {min(unknown)} is not")
-        kept = ~np.isin(self._ids, gone)
+            raise ValueError(f"ids must be those of stored points, {min(unknown)!r} is not")
+        kept = np.array([each not in gone for each in self._ids.tolist()], dtype=bool)
         if self._projection is not None:
             self._projection.extend(self._X[: len(self)])
             self._projection.keep(kept)
         self._X, self._ids = self._X[: len(self)][kept], self._ids[kept]
-        self._taken -= set(gone.tolist())
+        self._taken -= gone
 
-    def kneighbors(self, X: ArrayLike, k: int = 5, *, within_threshold: bool = False) -> tuple[Array, Integers]:
+    def kneighbors(self, X: ArrayLike, k: int = 5, *, within_threshold: bool = False) -> tuple[Array, Ids]:
         """Distances (not squared) and ids of the k nearest stored points of each query, nearest first.
 
         Both have shape (m, k). Of equally near points the one that came first is first. Where there are fewer than
         k points, or with ``within_threshold`` fewer that are similar to it, the row is filled up with
-        distance inf and id -1.
+        distance inf and id -1, or None where ids are strings: then they are an array of objects.
         """
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise ValueError(f"k must be an integer >= 1, got {k!r}")
         queries = _points(X, self._X.shape[1])
-        distances, ids = np.full((len(queries), k), np.inf), np.full((len(queries), k), -1, dtype=np.int64)
+        distances, shape = np.full((len(queries), k), np.inf), (len(queries), int(k))
+        ids = np.full(shape, None, dtype=object) if self._ids.dtype == object else np.full(shape, -1)
         if not len(self) or not len(queries):
             return distances, ids
         reach = threshold(self.metric) if within_threshold else math.inf
@@ -140,7 +149,7 @@ class MovingIndex:
 
     # For an index elsewhere
 
-    def export(self) -> tuple[Array, Integers]:
+    def export(self) -> tuple[Array, Ids]:
         """Coordinates in which the distance is Euclidean now, and ids: what an index elsewhere would hold.
 
         `stale` and `moved` count from the latest export.
@@ -186,16 +195,23 @@ def _points(X: Any, n: int) -> Array:
     return points
 
 
-def _ids(ids: Any) -> Integers:
-    expected = "a one-dimensional array of integers >= 0"
+def _ids(ids: Any) -> Ids:
+    expected = "a one-dimensional array of integers >= 0, or of strings"
     try:
         array = np.asarray(ids)
     except ValueError as error:  # ragged lists
         raise ValueError(f"ids must be {expected}; {error}") from None
     if array.ndim == 1 and not array.size:
         return np.zeros(0, dtype=np.int64)
+    if array.ndim == 1 and array.dtype.kind in "OUT" and _strings(ids):
+        return np.array([str(each) for each in array.tolist()], dtype=object)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(f"ids must be {expected}, got dtype {array.dtype} and shape {array.shape}")
     if array.min() < 0 or array.max() >= 2**63 - 1:
         raise ValueError(f"ids must be {expected} and < 2^63 - 1, got {array.min()} to {array.max()}")
     return array.astype(np.int64)
+
+
+def _strings(ids: Any) -> bool:
+    """Whether all are: numpy would make strings of numbers that are among them."""
+    return all(isinstance(each, str) for each in ids)

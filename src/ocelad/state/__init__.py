@@ -1,4 +1,4 @@
-"""Safe files: what a tracker has learned, in a form that no reader has to trust.
+"""Bytes and files that no reader has to trust: what trackers, fleets and indexes have learned.
 
 See ``docs/files.md`` for the format.
 """
@@ -7,43 +7,76 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from typing import Any
 
 from ..files import atomic_write
-from ..tracker import MetricTracker, SupervisedMetricTracker
-from . import container, contents, supervised
-from .header import from_json, to_json
+from ..tracker import MetricTracker
+from . import container, contents, header, options, zipped
+from .kinds import ROOMS, room
 
-__all__ = ["FileError", "load", "save"]
+Saved = Any  # trackers, and what rooms above this one have
+
+__all__ = ["FileError", "dumps", "load", "loads", "pack", "save", "unpack"]
 
 LIMIT = 2**32
 """So many bytes `load` takes at most, unless told otherwise."""
 
-_HEADER = "header.json"
-_JSON = 64  # a byte of JSON becomes at most so many bytes of objects
-_REBUILD: dict[str, Callable[[dict[str, Any], contents.Arrays, int], MetricTracker | SupervisedMetricTracker]] = {
-    "MetricTracker": contents.rebuild,
-    "SupervisedMetricTracker": supervised.rebuild,
-}
+_WHOLE = [name for name in ROOMS if name != "History"]  # which goes with its tracker
 
 
 class FileError(ValueError):
-    """A file that is not, or no longer, what `save` has written. The message says which file and what is wrong."""
+    """A file, or bytes, that are not, or no longer, what `save` has written. The message says what is wrong."""
 
 
-def save(tracker: MetricTracker | SupervisedMetricTracker, path: str | os.PathLike[str]) -> None:
-    """Write what a tracker has learned, and its options, to a file.
-
-    The file appears whole or not at all: if anything fails, what was at ``path`` before is still there. The same
-    state always gives the same bytes.
+def dumps(tracker: Saved) -> bytes:
+    """What a tracker has learned, its options and its `History`, as bytes; the same state gives the same bytes.
 
     Parameters
     ----------
     tracker
-        A `MetricTracker` that has seen a comparison, or a `SupervisedMetricTracker` that has seen a point. Its
-        options must be parts of this library: an ``ensemble``, a loss or a preprocessing function of your own
-        cannot be written to a file. A `History` that watches it is not saved.
+        A `MetricTracker` that has seen a comparison, a `SupervisedMetricTracker` that has seen a point, a
+        `MovingIndex` or a `KeyedTrackers`. Options must be parts of this library: an ``ensemble``, a loss, an
+        alarm or a preprocessing function of your own cannot be written.
+
+    Examples
+    --------
+    >>> import ocelad
+    >>> tracker = ocelad.MetricTracker().partial_fit([[[0.0, 1.0], [1.0, 1.0]]], [-1])
+    >>> again = ocelad.loads(ocelad.dumps(tracker))
+    >>> again.pair_distance([[[0.0, 1.0], [1.0, 1.0]]]) == tracker.pair_distance([[[0.0, 1.0], [1.0, 1.0]]])
+    array([ True])
+    """
+    return b"".join(_pieces(tracker))
+
+
+def loads(data: bytes, *, limit: int = LIMIT) -> Saved:
+    """What `dumps` made bytes of, of the same class; it continues bit for bit.
+
+    Everything is checked before it is used, nothing is executed, and no more memory is taken than ``limit`` (and
+    less than a megabyte besides, once the compiled kernels are there), whatever the bytes claim. Raises
+    `FileError` if they are not in order.
+
+    Parameters
+    ----------
+    data
+        Bytes from `dumps`, or those of a file.
+    limit
+        Bytes: what would need more is refused.
+    """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise ValueError(f"data must be bytes, got {type(data).__name__}")
+    return _read(data, limit, "data")
+
+
+def save(tracker: Saved, path: str | os.PathLike[str]) -> None:
+    """Write to a file what `dumps` gives.
+
+    The file appears whole or not at all: if anything fails, what was at ``path`` before is still there.
+
+    Parameters
+    ----------
+    tracker
+        As for `dumps`.
     path
         Where to; an existing file is replaced.
 
@@ -54,39 +87,17 @@ def save(tracker: MetricTracker | SupervisedMetricTracker, path: str | os.PathLi
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ocelad.save(tracker, f"{folder}/tracker.ocelad")
     ...     again = ocelad.load(f"{folder}/tracker.ocelad")
-    >>> again.pair_distance([[[0.0, 1.0], [1.0, 1.0]]]) == tracker.pair_distance([[[0.0, 1.0], [1.0, 1.0]]])
-    array([ True])
+    >>> ocelad.dumps(again) == ocelad.dumps(tracker)
+    True
     """
-    if type(tracker) is MetricTracker:
-        entries, arrays = contents.describe(tracker)
-    elif type(tracker) is SupervisedMetricTracker:
-        entries, arrays = supervised.describe(tracker)
-    else:
-        raise ValueError(f"tracker must be a MetricTracker or a SupervisedMetricTracker, got {tracker!r}")
-    words = to_json(type(tracker).__name__, entries)
-    members = {_HEADER: [memoryview(words)]}
-    members |= {f"{name}.npy": container.from_array(array) for name, array in arrays.items()}
+    pieces = _pieces(tracker)
     with atomic_write(path) as file:
-        file.writelines(container.body(members))
-        file.write(container.seal(container.body(members)))
+        file.writelines(pieces)
 
 
-def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> MetricTracker | SupervisedMetricTracker:
-    """The tracker that `save` wrote to a file, of the same class; it continues bit for bit.
-
-    Everything in the file is checked before it is used, nothing in it is executed, and no more memory is taken
-    than ``limit`` (and less than a megabyte besides, once the compiled kernels are there), whatever the file
-    claims. Raises `FileError` if the file is not in order.
-
-    Parameters
-    ----------
-    path
-        A file written by `save`.
-    limit
-        Bytes: a file whose tracker would need more is refused.
-    """
-    if not isinstance(limit, int) or limit < 1:
-        raise ValueError(f"limit must be a number of bytes, got {limit!r}")
+def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Saved:
+    """What `save` wrote to a file, also in ocelad 0.1.0; see `loads`."""
+    _check_limit(limit)
     found = os.stat(path)  # before opening: a pipe would wait for ever
     name = os.fspath(path)
     if not stat.S_ISREG(found.st_mode):
@@ -95,23 +106,63 @@ def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> MetricTracker |
         raise FileError(f"{name}: it has {found.st_size} bytes, and the limit is {limit}")
     with open(path, "rb") as file:
         data = file.read(found.st_size)
+    return _read(data, limit, str(name))
+
+
+def pack(tracker: MetricTracker) -> bytes:
+    """What a tracker has learned, without its options: for stores that hold many trackers alike.
+
+    >>> import ocelad
+    >>> tracker = ocelad.MetricTracker().partial_fit([[[0.0, 1.0], [1.0, 1.0]]], [-1])
+    >>> again = unpack(pack(tracker), ocelad.MetricTracker())
+    >>> ocelad.dumps(again) == ocelad.dumps(tracker)
+    True
+    """
+    chosen, entries, arrays = contents.describe(tracker)
+    learned = {name: array for name, array in arrays.items() if name not in chosen.arrays}
+    return b"".join(container.write_record({"estimator": "MetricTracker", **entries}, learned))
+
+
+def unpack(data: bytes | memoryview, like: MetricTracker, *, limit: int = LIMIT) -> MetricTracker:
+    """The tracker of `pack`, with the options of another one; checked as by `loads`."""
+    chosen = options.of(like, contents.UNSAVED)
     try:
-        return _read(memoryview(data), limit)
+        entries, arrays = container.read_record(memoryview(data), limit)
+        if header.estimator(entries) != "MetricTracker":
+            raise ValueError("it is not what pack has made of a MetricTracker")
+        return contents.rebuild(chosen.text, entries, {**chosen.arrays, **arrays}, limit - len(data))
     except ValueError as error:
+        raise FileError(f"data: {error}") from None
+
+
+def _pieces(tracker: Any) -> container.Pieces:
+    name = type(tracker).__name__
+    if name not in _WHOLE or not type(tracker).__module__.startswith("ocelad."):
+        raise ValueError(f"tracker must be one of {', '.join(_WHOLE)}, got {tracker!r}")
+    chosen, entries, arrays = room(name).describe(tracker)
+    return container.write_file(chosen.text, {"estimator": name, **entries}, arrays)
+
+
+def _read(data: bytes | bytearray | memoryview, limit: int, name: str) -> Any:
+    _check_limit(limit)
+    view = memoryview(data).cast("B")
+    try:
+        left = limit - len(view)
+        if left < 0:
+            raise ValueError(f"it has {len(view)} bytes, and the limit is {limit}")
+        if bytes(view[:4]) == b"PK\3\4":
+            estimator, entries, arrays = zipped.read(view, left)
+            text = header.to_json(entries.pop("options", {}))
+        else:
+            text, entries, arrays = container.read_file(view, left)
+            estimator = header.estimator(entries)
+        if estimator not in _WHOLE:
+            raise ValueError(f"it holds a {estimator}, which is not one of {', '.join(_WHOLE)}")
+        return room(estimator).rebuild(text, entries, arrays, left)
+    except (ValueError, RecursionError) as error:  # the latter of JSON that is nested too deeply
         raise FileError(f"{name}: {error}") from None
 
 
-def _read(data: memoryview, limit: int) -> MetricTracker | SupervisedMetricTracker:
-    members = container.unpack(data)
-    names = list(members)
-    if names[:1] != [_HEADER] or not all(name.endswith(".npy") for name in names[1:]):
-        raise ValueError(f"its members are {', '.join(names)}, expected {_HEADER} and then arrays, each an .npy")
-    words = members.pop(_HEADER)
-    left = limit - len(data) - _JSON * len(words)
-    if left < 0:
-        raise ValueError(f"its header of {len(words)} bytes is too long for a limit of {limit}")
-    estimator, entries = from_json(bytes(words))
-    if estimator not in _REBUILD:
-        raise ValueError(f"it holds a {estimator}, which is not one of {', '.join(_REBUILD)}")
-    arrays = {name.removesuffix(".npy"): container.to_array(name, view) for name, view in members.items()}
-    return _REBUILD[estimator](entries, arrays, left)
+def _check_limit(limit: int) -> None:
+    if not isinstance(limit, int) or limit < 1:
+        raise ValueError(f"limit must be a number of bytes, got {limit!r}")

@@ -1,125 +1,113 @@
-"""The bytes of a file: a zip archive of a JSON header and plain arrays, and a checksum of all of it at the end.
+"""The bytes of a file, and of a record.
 
-    file = a record and the bytes of every member, a directory, an end record, SHA-256 of all that in hex.
+    file   = magic and version, options, record;
+    record = entries, arrays one after the other, CRC-32 of all before it.
 
-To a zip reader the checksum is the archive's comment. There is one way to write given contents: nothing is
-compressed, dates are fixed, no field is left to chance. What is not written that way is not read.
+Options and entries are sections: a length, a JSON object in one way of writing it, and spaces up to a multiple of
+eight bytes. Among the entries is a table of the arrays, which are little-endian and not compressed. So there is
+one way to write given contents, and nothing can inflate.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-Members = dict[str, list[memoryview]]
-"""Each member's bytes, in pieces, so that arrays are not copied."""
+from . import header
 
-SEAL = 64
-"""Length of the checksum."""
+Arrays = dict[str, np.ndarray[Any, Any]]
+Pieces = list[bytes | memoryview]
+"""Bytes in pieces, so that arrays are not copied."""
 
-MOST = 24
-"""So many members a file has at most, each with a name of at most 32 letters."""
+VERSION = 2
+MAGIC = b"\x93OCELAD"
+DTYPES = {code: np.dtype("<" + code) for code in ("f8", "i8", "u1")}
 
-_RECORD = struct.Struct("<4sHHHHHLLLHH")
-_FIRST_OF_1980 = 0x21  # the earliest date that a zip archive knows
-_NPY = re.compile(r"\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]{0,60})\), \} *\n")
-_DTYPES = {"<f8": np.dtype("<f8"), "<i8": np.dtype("<i8")}
-
-
-def body(members: Members) -> Iterator[bytes | memoryview]:
-    """The archive piece by piece, up to its checksum."""
-    directory, at = b"", 0
-    for name, pieces in members.items():
-        size, crc = sum(map(len, pieces)), 0
-        for piece in pieces:
-            crc = zlib.crc32(piece, crc)
-        if at + size > 0xF0000000:
-            raise ValueError("the state is too large for a file, more than 3.75 GiB")
-        record = _RECORD.pack(b"PK\3\4", 20, 0, 0, 0, _FIRST_OF_1980, crc, size, size, len(name), 0)
-        yield record + name.encode("ascii")
-        yield from pieces
-        directory += b"PK\1\2" + struct.pack("<H", 20) + record[4:] + struct.pack("<HHHLL", 0, 0, 0, 0, at)
-        directory += name.encode("ascii")
-        at += len(record) + len(name) + size
-    count = len(members)
-    yield directory + struct.pack("<4sHHHHLLH", b"PK\5\6", 0, 0, count, count, len(directory), at, SEAL)
+_WORD = struct.Struct("<I")
+_CODES = {"f": "f8", "i": "i8", "u": "u1"}
 
 
-def seal(pieces: Iterable[bytes | memoryview]) -> bytes:
-    """The checksum of an archive's body."""
-    digest = hashlib.sha256()
+def write_file(options: bytes, entries: dict[str, Any], arrays: Arrays) -> Pieces:
+    return write_record(entries, arrays, MAGIC + bytes([VERSION]) + _section(options))
+
+
+def write_record(entries: dict[str, Any], arrays: Arrays, before: bytes = b"") -> Pieces:
+    """Entries and arrays, after what comes before them; an array of bytes, if any, comes last."""
+    plain = {name: np.ascontiguousarray(array, DTYPES[_CODES[array.dtype.kind]]) for name, array in arrays.items()}
+    table = [[name, _CODES[array.dtype.kind], list(array.shape)] for name, array in plain.items()]
+    pieces: Pieces = [before + _section(header.to_json({**entries, "arrays": table}))]
+    pieces += [array.reshape(-1).view(np.uint8).data for array in plain.values()]
+    crc = 0
     for piece in pieces:
-        digest.update(piece)
-    return digest.hexdigest().encode("ascii")
+        crc = zlib.crc32(piece, crc)
+    return [*pieces, _WORD.pack(crc)]
 
 
-def unpack(data: memoryview) -> dict[str, memoryview]:
-    """The members of an archive, as views of it: nothing is allocated by what the archive claims."""
-    if data[:4].tobytes() != b"PK\3\4":
+def _section(text: bytes) -> bytes:
+    return _WORD.pack(len(text)) + text + b" " * (-(len(text) + 4) % 8)
+
+
+def read_file(data: memoryview, limit: int) -> tuple[bytes, dict[str, Any], Arrays]:
+    """The text of the options, and the record's entries and arrays."""
+    start = len(MAGIC) + 1
+    if bytes(data[: start - 1]) != MAGIC or len(data) < start + 8:
         raise ValueError("it is not a file that ocelad.save wrote, or its beginning is damaged")
-    if seal([data[:-SEAL]]) != data[-SEAL:]:
+    _check_sum(data)
+    if (version := data[start - 1]) != VERSION:
+        raise ValueError(f"it has format version {version}; this ocelad reads versions 1 and {VERSION}")
+    text, record = _read_section(data[start:-4], limit)
+    return text, *_read_record(record, limit)
+
+
+def read_record(data: memoryview, limit: int) -> tuple[dict[str, Any], Arrays]:
+    """Entries and arrays."""
+    _check_sum(data)
+    return _read_record(data[:-4], limit)
+
+
+def _check_sum(data: memoryview) -> None:
+    if _WORD.pack(zlib.crc32(data[:-4])) != data[-4:]:
         raise ValueError("its checksum does not match: a byte has changed, or the file was cut short")
-    members: dict[str, memoryview] = {}
-    at = 0
-    while data[at : at + 4].tobytes() == b"PK\3\4" and at + _RECORD.size <= len(data):
-        fields = _RECORD.unpack_from(data, at)
-        flags, method, stored, size, letters, extra = fields[2], fields[3], *fields[7:]
-        start = at + _RECORD.size + letters
-        if letters > 32 or len(members) == MOST:
-            raise ValueError(f"it has a member with a name of {letters} letters, or more than {MOST} members")
-        name = bytes(data[at + _RECORD.size : start]).decode("ascii", "backslashreplace")
-        if method or flags or extra or stored != size:
-            raise ValueError(f"member {name} is compressed or encrypted: members must be stored as they are")
-        if start + size > len(data):
-            raise ValueError(f"member {name} claims {size} bytes, more than there are")
-        if name in members:
-            raise ValueError(f"member {name} is there twice")
-        members[name] = data[start : start + size]
-        at = start + size
-    if not all(name.isascii() for name in members) or seal(body(_whole(members))) != data[-SEAL:]:
-        raise ValueError("its archive records are not as ocelad.save writes them")
-    return members
 
 
-def _whole(members: Mapping[str, memoryview]) -> Members:
-    return {name: [view] for name, view in members.items()}
+def _read_record(data: memoryview, limit: int) -> tuple[dict[str, Any], Arrays]:
+    """Arrays are views: nothing is allocated by what the table claims."""
+    text, data = _read_section(data, limit)
+    entries = header.from_json(text)
+    table, at = entries.pop("arrays", None), 0
+    arrays: Arrays = {}
+    for name, code, shape in table if isinstance(table, list) and all(map(_is_line, table)) else [("?", "?", ())]:
+        if code not in DTYPES or name in arrays:
+            raise ValueError("its table of arrays must have a name, a dtype and a shape for each")
+        end = at + DTYPES[code].itemsize * math.prod(shape)
+        if end > len(data) or at % 8:
+            raise ValueError(f"array {name} claims shape {tuple(shape)}, more than there are bytes")
+        arrays[name] = np.ndarray(tuple(shape), DTYPES[code], data, at)
+        at = end
+    if at != len(data):
+        raise ValueError(f"it has {len(data) - at} bytes besides its arrays")
+    return entries, arrays
 
 
-def _npy_start(code: str, shape: tuple[int, ...]) -> bytes:
-    """What an .npy file, version 1.0, says before its data."""
-    text = f"{{'descr': '{code}', 'fortran_order': False, 'shape': {shape}, }}"
-    text += " " * (-(11 + len(text)) % 64) + "\n"
-    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode("ascii")
+def _is_line(line: Any) -> bool:
+    """Whether this is [name, dtype, shape]."""
+    kinds = [type(entry) for entry in line] if type(line) is list else []
+    return kinds == [str, str, list] and len(line[2]) <= 3 and all(_is_size(size) for size in line[2])
 
 
-def from_array(array: np.ndarray[Any, Any]) -> list[memoryview]:
-    """An array of floats or integers as an .npy file."""
-    code = {"f": "<f8", "i": "<i8"}[array.dtype.kind]
-    plain = np.ascontiguousarray(array, dtype=code)
-    return [memoryview(_npy_start(code, array.shape)), plain.reshape(-1).view(np.uint8).data]
+def _is_size(size: Any) -> bool:
+    return type(size) is int and 0 <= size < 2**40
 
 
-def to_array(name: str, data: memoryview) -> np.ndarray[Any, Any]:
-    """The array of an .npy file, as a read-only view of it."""
-    start = 10 + (struct.unpack_from("<H", data, 8)[0] if len(data) >= 10 else 0)
-    match = _NPY.fullmatch(bytes(data[10:start]).decode("ascii", "replace"))
-    if match is None:
-        raise ValueError(f"member {name} is not an array in the .npy format, version 1.0")
-    code, columns_first, sizes = match.groups()
-    if code not in _DTYPES:
-        raise ValueError(f"member {name} has dtype {code}, expected one of {', '.join(_DTYPES)}")
-    if columns_first == "True":
-        raise ValueError(f"member {name} is in Fortran order, expected C order")
-    shape = tuple(map(int, re.findall(r"\d+", sizes)))
-    if 8 * math.prod(shape) != len(data) - start or len(shape) > 3 or max(shape, default=0) >= 2**31:
-        raise ValueError(f"member {name} claims shape {shape}, but has {len(data) - start} bytes of data")
-    if data[:start] != _npy_start(code, shape):
-        raise ValueError(f"member {name} has an .npy header that is not as ocelad.save writes it")
-    return np.ndarray(shape, _DTYPES[code], buffer=data, offset=start)
+def _read_section(data: memoryview, limit: int) -> tuple[bytes, memoryview]:
+    """The text of a section, and what comes after it."""
+    size = _WORD.unpack_from(data)[0] if len(data) >= 4 else len(data)
+    end = 4 + size + -(4 + size) % 8
+    if end > len(data) or data[4 + size : end].tobytes().strip(b" "):
+        raise ValueError("its sections are not as ocelad.save writes them")
+    header.check_length(size, limit)
+    return bytes(data[4 : 4 + size]), data[end:]

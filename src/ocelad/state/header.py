@@ -1,58 +1,64 @@
-"""A file's header: one JSON object, in one way of writing it, that says which format, version and class it is."""
+"""JSON objects in one way of writing them, checks of what they say, and the words of version 1 in today's."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
-from ..tracker import MetricTracker
-
-FORMAT, VERSION = "ocelad", 2
-
-_TRACKER = {"options", "n_features", "feature_names", "t", "scale", "threshold", "given"}
+_TRACKER = {"n_features", "feature_names", "t", "scale", "threshold", "given", "history"}
 _LAST = 2**62  # the clock is an int64 in compiled code
 _UNUSUAL = ("inf", "-inf", "nan")  # JSON has no numbers for these
+_JSON = 64  # a byte of JSON becomes at most so many bytes of objects
+_encode = json.JSONEncoder(sort_keys=True, allow_nan=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
+spaced = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
+"""How version 1 was written."""
 
 
-def to_json(estimator: str, entries: dict[str, Any]) -> bytes:
-    header = {"format": FORMAT, "version": VERSION, "estimator": estimator} | entries
-    return json.dumps(header, sort_keys=True, allow_nan=False).encode("ascii")
+def to_json(entries: dict[str, Any]) -> bytes:
+    return _encode(entries).encode("ascii")
 
 
-def from_json(data: bytes) -> tuple[str, dict[str, Any]]:
-    """The estimator's name and the entries of a header, if it is one of this version."""
+def from_json(data: bytes, encode: Callable[[Any], str] = _encode) -> dict[str, Any]:
+    """The entries of a JSON object, if it is written in this way."""
     try:
-        header = json.loads(data.decode("ascii"))
-        canonical = json.dumps(header, sort_keys=True, allow_nan=False).encode("ascii") == data
+        entries = _decode(data.decode("ascii"))
+        canonical = encode(entries).encode("ascii") == data
     except (ValueError, RecursionError):
-        raise ValueError("its header is not JSON as ocelad.save writes it") from None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError("its header does not say that it is a file of ocelad")
-    version = header.get("version")
-    if type(version) is not int or version < 1:
-        raise ValueError(f"its format version is {version!r}")
-    if version > VERSION:
-        raise ValueError(f"it has format version {version}, written by a later ocelad; this one reads {VERSION}")
-    estimator = header.get("estimator")
-    if not canonical or not isinstance(estimator, str):
-        raise ValueError("its header does not have the entries of this version")
-    entries = {name: header[name] for name in header if name not in ("format", "version", "estimator")}
-    if version == 1:
-        before, entries = entries, _upgraded(entries)
-        if entries == before:
-            raise ValueError("its options are not those of version 1")
-    return estimator, entries
+        canonical = False
+    if not canonical or not isinstance(entries, dict):
+        raise ValueError("its header is not a JSON object as ocelad.save writes it")
+    return entries
 
 
-def _upgraded(entries: Any) -> Any:
+def check_length(size: int, limit: int) -> None:
+    """Before JSON is parsed: whether its objects fit into so many bytes."""
+    if _JSON * size > limit:
+        raise ValueError(f"its header of {size} bytes is too long for a limit of {limit}")
+
+
+def estimator(entries: dict[str, Any]) -> str:
+    """The name of the class, which is taken out of the entries."""
+    name = entries.pop("estimator", None)
+    if not isinstance(name, str):
+        raise ValueError("its header does not say of which class it is")
+    return name
+
+
+def upgraded(entries: Any) -> Any:
     """Entries of version 1, in today's words: options that belong to a step, or to intervals, had names of their
-    own."""
+    own, and no tracker had a history."""
     if not isinstance(entries, dict):
         return entries
-    entries = {name: _upgraded(value) for name, value in entries.items()}
-    if not {"threshold_step", "step_cap", "base", "start", "order", "step", "weights"} <= entries.keys():
+    entries = {name: upgraded(value) for name, value in entries.items()}
+    if "given" in entries:
+        entries["history"] = None
+    if not {"weights", "step", "base"} <= entries.keys():
         return entries
+    if not {"threshold_step", "step_cap", "start", "order"} <= entries.keys():
+        raise ValueError("its options are not those of version 1")
     order, weights = entries.pop("order"), entries["weights"]
     if isinstance(weights, dict) and weights.get("part") == "OceladWeights":
         weights["order"] = order
@@ -67,10 +73,14 @@ def _upgraded(entries: Any) -> Any:
     return entries
 
 
-def base_of(words: Any) -> Any:
-    """The length of the shortest intervals."""
-    base = words["base"]
-    return base.get("base") if isinstance(base, dict) else base
+def fits(value: Any, shape: Any) -> bool:
+    """Whether JSON has these entries and no others: a type, or a list or dictionary of shapes."""
+    if isinstance(shape, dict):
+        same = isinstance(value, dict) and value.keys() == shape.keys()
+        return same and all(fits(value[name], shape[name]) for name in shape)
+    if isinstance(shape, list):
+        return isinstance(value, list) and len(value) == len(shape) and all(map(fits, value, shape))
+    return isinstance(value, shape)
 
 
 def check_keys(entries: Any, expected: set[str]) -> None:
@@ -78,11 +88,10 @@ def check_keys(entries: Any, expected: set[str]) -> None:
         raise ValueError("its header does not have the entries of this version")
 
 
-def check_tracker(entries: Any) -> None:
+def check_tracker(entries: Any, base: Any) -> None:
     """Whether each entry of a `MetricTracker` is of the right kind."""
     check_keys(entries, _TRACKER)
-    check_options(entries["options"])
-    n, t, base = entries["n_features"], entries["t"], base_of(entries["options"])
+    n, t = entries["n_features"], entries["t"]
     if not all(type(number) is int for number in (n, t, base)) or not (n >= 1 and t >= 0 and base >= 1):
         raise ValueError(f"n_features, t and base must be integers, got {n!r}, {t!r} and {base!r}")
     if max(n, base + t) >= _LAST:
@@ -93,11 +102,6 @@ def check_tracker(entries: Any) -> None:
         raise ValueError(f"given must be null or a threshold >= 1, got {given!r}")
     if not (threshold is None or type(threshold) is float or threshold in _UNUSUAL):
         raise ValueError(f"threshold must be null or a number, got {threshold!r}")
-
-
-def check_options(words: Any, estimator: type[Any] = MetricTracker) -> None:
-    if not isinstance(words, dict) or words.keys() != estimator().get_params(deep=False).keys():
-        raise ValueError(f"its options are not those of {estimator.__name__}")
 
 
 def check_names(names: Any, n: int) -> None:

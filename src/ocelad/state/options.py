@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from ..intervals import Intervals
 from ..protocols import is_number
 from ..tracker.inputs import Rows, preprocessor
 from ..weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
+from .container import Arrays
+from .header import from_json, to_json
 
 _LOSSES = (Hinge, SquaredHinge, Logistic)
 _REGULARIZERS = (NuclearNorm, L1, SquaredFrobenius, Unregularized)
@@ -38,7 +41,17 @@ PARTS: dict[str, type[Any]] = {
     part.__name__: part for part in (*_LOSSES, *_REGULARIZERS, *_DIVERGENCES, *_WEIGHTS, Step, Intervals)
 }
 
-Arrays = dict[str, np.ndarray[Any, Any]]
+SHORT = 4096
+"""Options whose text is not longer are kept once they have been read: a fleet has the same ones many times."""
+
+
+class Options(NamedTuple):
+    """The options of an estimator: as JSON, as a dictionary of words, and as they are."""
+
+    text: bytes
+    words: dict[str, Any]
+    parameters: dict[str, Any]
+    arrays: Arrays  # those among the parameters
 
 
 def encode(options: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
@@ -60,42 +73,72 @@ def encode(options: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
     return words, arrays
 
 
-def describe(estimator: Any, unsaved: set[str]) -> tuple[dict[str, Any], Arrays]:
+NONE = Options(b"{}", {}, {}, {})
+"""Of what has none."""
+
+_SEEN: dict[tuple[int, ...], tuple[tuple[Any, ...], Options]] = {}  # by identity: 1 and 1.0 are other words
+
+
+def of(estimator: Any, unsaved: set[str]) -> Options:
     """An estimator's options, if they can be read back, and if nothing else is to be kept but what is named."""
-    parameters = estimator.get_params(deep=False)
-    words, arrays = encode(parameters)
-    decode(words, arrays)  # refuses here what it would refuse when read
-    stray = vars(estimator).keys() - parameters.keys() - unsaved
+    kind: Any = type(estimator)
+    own, known = vars(estimator), names(kind)
+    stray = own.keys() - known - unsaved
     if stray:
         raise ValueError(f"a file has no place for the tracker's {', '.join(sorted(stray))}; pickle has")
-    return words, arrays
+    values = tuple(own[name] for name in known)
+    key = (id(kind), *map(id, values))
+    seen = _SEEN.get(key)
+    if seen is not None:
+        return seen[1]
+    words, arrays = encode(dict(zip(known, values, strict=True)))
+    options = read(kind, to_json(words), arrays)  # refuses here what it would refuse when read
+    if not arrays and len(options.text) <= SHORT:
+        if len(_SEEN) >= 64:
+            _SEEN.clear()
+        _SEEN[key] = values, options  # the values too, lest others take their places in memory
+    return options
+
+
+@cache
+def names(kind: Any) -> tuple[str, ...]:
+    return tuple(kind._get_param_names())
 
 
 def array_names(words: Mapping[str, Any]) -> list[str]:
     """The options that have an array of their own."""
-    return [name for name, word in words.items() if isinstance(word, dict) and "array" in word]
+    return [name for name, word in words.items() if word == {"array": name}]
 
 
-def size(words: Mapping[str, Any], arrays: Arrays) -> int:
-    """The bytes of the options' arrays."""
-    return sum(arrays[name].nbytes for name in array_names(words) if name in arrays)
-
-
-def decode(words: Mapping[str, Any], arrays: Arrays, limit: float = math.inf) -> dict[str, Any]:
+def read(kind: Any, text: bytes, arrays: Arrays, limit: float = math.inf) -> Options:
     """The options again; whether they suit a tracker is for the tracker to say."""
-    if size(words, arrays) > limit:
+    options = (_plain if len(text) <= SHORT else _plain.__wrapped__)(kind, text)
+    own = array_names(options.words)
+    if not own:
+        return options
+    for name in own:
+        if name not in arrays or arrays[name].dtype.kind != "f":
+            raise ValueError(f"option {name} must have an array of floats")
+    if sum(arrays[name].nbytes for name in own) > limit:
         raise ValueError(f"arrays of options have more than {limit} bytes")
-    options: dict[str, Any] = {}
+    found = {name: np.array(arrays[name], dtype=np.float64) for name in own}
+    return options._replace(parameters=options.parameters | found, arrays=found)
+
+
+@lru_cache(maxsize=64)
+def _plain(kind: Any, text: bytes) -> Options:
+    """The options but for those that are arrays."""
+    words, parameters = from_json(text), {}
+    if words.keys() != set(names(kind)):
+        raise ValueError(f"its options are not those of {kind.__name__}")
     for name, word in words.items():
         if isinstance(word, list):
             raise ValueError(f"option {name} is a list; arrays have members of their own")
         if not isinstance(word, dict):
-            options[name] = _moderate(name, word)
-        elif word == {"array": name} and name in arrays and arrays[name].dtype.kind == "f":
-            options[name] = np.array(arrays[name], dtype=np.float64)
-        else:
-            options[name] = _part(name, dict(word))
-    return options
+            parameters[name] = _moderate(name, word)
+        elif word != {"array": name}:
+            parameters[name] = _part(name, dict(word))
+    return Options(text, words, parameters, {})
 
 
 def feature_names(estimator: Any) -> list[str] | None:

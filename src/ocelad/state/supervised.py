@@ -17,14 +17,20 @@ from ..tracker import MetricTracker, SupervisedMetricTracker
 from ..tracker.inputs import preprocessor
 from ..tracker.pair_sampling import check
 from . import contents, options
-from .header import check_count, check_keys, check_names, check_options
+from .container import Arrays
+from .contents import part, prefixed
+from .header import check_count, check_keys, check_names, to_json
 
-Arrays = options.Arrays
-
-_ENTRIES = {"options", "tracker", "n_features", "feature_names", "number", "labels", "random", "learned"}
+_ENTRIES = {"tracker", "n_features", "feature_names", "number", "labels", "random", "learned"}
 _UNSAVED = {
-    *("tracker_", "preprocessor_", "n_features_in_", "feature_names_in_"),
-    *("_recent", "_random", "_number", "_own_lock"),
+    "tracker_",
+    "preprocessor_",
+    "n_features_in_",
+    "feature_names_in_",
+    "_recent",
+    "_random",
+    "_number",
+    "_own_lock",
 }
 _SPARSE = ("points.data", "points.indices", "points.indptr")
 _INTEGERS = {np.dtype(code).name: np.dtype(code) for code in "bhilqBHIL"}
@@ -33,13 +39,17 @@ _OTHERS = {"bool": np.dtype(bool), "str": np.dtype(str), "object": np.dtype(obje
 _KEYS = 624  # words in the state of the random numbers, which are those of a Mersenne twister
 
 
-def describe(tracker: SupervisedMetricTracker) -> tuple[dict[str, Any], Arrays]:
-    """The header's entries and the arrays."""
+def describe(tracker: SupervisedMetricTracker) -> tuple[options.Options, dict[str, Any], Arrays]:
+    """The options, the entries that say what it has learned, and the arrays of both."""
+    with tracker._lock:
+        return _describe(tracker)
+
+
+def _describe(tracker: SupervisedMetricTracker) -> tuple[options.Options, dict[str, Any], Arrays]:
     check_is_fitted(tracker, "tracker_")
-    outer = _without_tracker(tracker)
-    words, arrays = options.describe(outer, _UNSAVED)
+    chosen = options.of(_without_tracker(tracker), _UNSAVED)
     n = int(tracker.n_features_in_)
-    _check_options(tracker, arrays.get("preprocessor"), n)
+    _check_options(tracker, chosen.arrays.get("preprocessor"), n)
     if not options.same_preprocessor(tracker):
         raise ValueError("preprocessor has changed since the first point; set it back, or start a new tracker")
     template, arrays_of_template = _template(tracker.tracker)
@@ -47,7 +57,6 @@ def describe(tracker: SupervisedMetricTracker) -> tuple[dict[str, Any], Arrays]:
     points, y = tracker._recent
     random, keys = _random(tracker._random)
     entries = {
-        "options": words,
         "tracker": template,
         "n_features": n,
         "feature_names": options.feature_names(tracker),
@@ -56,10 +65,9 @@ def describe(tracker: SupervisedMetricTracker) -> tuple[dict[str, Any], Arrays]:
         "random": random,
         "learned": learned,
     }
-    arrays |= _prefixed("tracker.", arrays_of_template) | {"random": keys} | _points(points)
-    arrays |= _prefixed("learned.", arrays_of_learned)
-    _check(entries)
-    return entries, arrays
+    arrays = chosen.arrays | prefixed("tracker.", arrays_of_template) | {"random": keys} | _points(points)
+    _check(chosen, entries)
+    return chosen, entries, arrays | prefixed("learned.", arrays_of_learned)
 
 
 def _check_options(tracker: SupervisedMetricTracker, points: Any, n: int) -> None:
@@ -83,25 +91,17 @@ def _template(tracker: Any) -> tuple[dict[str, Any] | None, Arrays]:
         return None, {}
     if type(tracker) is not MetricTracker:
         raise ValueError(f"tracker={tracker!r} cannot be saved: a file holds a MetricTracker")
-    words, arrays = options.encode(tracker.get_params(deep=False))
-    options.decode(words, arrays)
-    return words, arrays
+    chosen = options.of(MetricTracker(**tracker.get_params(deep=False)), set())
+    return chosen.words, chosen.arrays
 
 
 def _learned(tracker: MetricTracker) -> tuple[dict[str, Any], Arrays]:
     """The tracker behind; its options alone, if no point has been compared yet."""
     if tracker._given is None and "_engine" not in vars(tracker):
-        words, arrays = options.describe(tracker, contents.UNSAVED)
-        return {"options": words}, arrays
-    return contents.describe(tracker)
-
-
-def _prefixed(prefix: str, arrays: Arrays) -> Arrays:
-    return {prefix + name: array for name, array in arrays.items()}
-
-
-def _part(prefix: str, arrays: Arrays) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        chosen = options.of(tracker, contents.UNSAVED)
+        return {"options": chosen.words}, chosen.arrays
+    chosen, entries, arrays = contents.describe(tracker)
+    return {"options": chosen.words, **entries}, arrays
 
 
 def _labels(y: Any) -> dict[str, Any]:
@@ -180,13 +180,10 @@ def _restored_points(arrays: Arrays, m: int, n: int) -> Any:
     return sparse.csr_array((data, indices, indptr), shape=(m, n))
 
 
-def _check(entries: dict[str, Any]) -> None:
+def _check(chosen: options.Options, entries: dict[str, Any]) -> None:
     check_keys(entries, _ENTRIES)
-    check_options(entries["options"], SupervisedMetricTracker)
-    if entries["options"]["tracker"] is not None:
+    if chosen.words["tracker"] is not None:
         raise ValueError("the option tracker has an entry of its own")
-    if entries["tracker"] is not None:
-        check_options(entries["tracker"])
     check_count(entries["number"], "number")
     check_count(entries["n_features"], "n_features")
     if entries["n_features"] == 0:
@@ -194,26 +191,25 @@ def _check(entries: dict[str, Any]) -> None:
     check_names(entries["feature_names"], entries["n_features"])
 
 
-def rebuild(entries: dict[str, Any], arrays: Arrays, limit: int) -> SupervisedMetricTracker:
-    """The tracker of a header and arrays, if there can be one, and it takes at most ``limit`` bytes."""
-    _check(entries)
-    n, words, template = entries["n_features"], entries["options"], entries["tracker"]
+def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> SupervisedMetricTracker:
+    """The tracker of options, entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
+    inner, outer = part("learned.", arrays)
+    of_template = {name.removeprefix("tracker."): outer[name] for name in outer if name.startswith("tracker.")}
+    chosen = options.read(SupervisedMetricTracker, text, outer, limit // 2)
+    _check(chosen, entries)
+    n = entries["n_features"]
     y = _restored_labels(entries["labels"], limit // 2)
-    inner, outer = _part("learned.", arrays), {k: v for k, v in arrays.items() if not k.startswith("learned.")}
     left = limit - 2 * y.nbytes - 3 * sum(array.nbytes for array in outer.values())
     if left < 0:
         raise ValueError(f"its points and options take more than {limit} bytes")
-    expected = [
-        *options.array_names(words),
-        *(f"tracker.{k}" for k in options.array_names(template or {})),
-        "random",
-    ]
+    tracker = SupervisedMetricTracker(**chosen.parameters)
+    template = None if entries["tracker"] is None else _read_options(entries["tracker"], of_template, left)
+    expected = [*chosen.arrays, *prefixed("tracker.", template.arrays if template else {}), "random"]
     if list(outer) not in ([*expected, "points"], [*expected, *_SPARSE]):
         raise ValueError(f"its arrays are {', '.join(outer)}, expected {', '.join(expected)} and points")
-    tracker = SupervisedMetricTracker(**options.decode(words, outer))
     _check_options(tracker, tracker.preprocessor, n)
     if template is not None:
-        tracker.tracker = MetricTracker(**options.decode(template, _part("tracker.", outer)))
+        tracker.tracker = MetricTracker(**template.parameters)
     tracker.preprocessor_ = preprocessor(tracker.preprocessor)
     tracker._random, tracker._number = _restored_random(entries["random"], outer["random"]), entries["number"]
     tracker._recent, tracker.n_features_in_ = (_restored_points(outer, len(y), n), y), n
@@ -223,14 +219,22 @@ def rebuild(entries: dict[str, Any], arrays: Arrays, limit: int) -> SupervisedMe
     return tracker
 
 
+def _read_options(words: Any, arrays: Arrays, limit: int) -> options.Options:
+    if not isinstance(words, dict):
+        raise ValueError("its options are not those of MetricTracker")
+    return options.read(MetricTracker, to_json(words), arrays, limit // 2)
+
+
 def _restored_tracker(entries: Any, arrays: Arrays, n: int, limit: int) -> MetricTracker:
-    if isinstance(entries, dict) and entries.keys() == {"options"}:
-        words = entries["options"]
-        check_options(words)
-        if list(arrays) != options.array_names(words):
+    if not isinstance(entries, dict) or "options" not in entries:
+        raise ValueError("learned must have the entries of a MetricTracker")
+    words = entries.pop("options")
+    if not entries:
+        chosen = _read_options(words, arrays, limit)
+        if list(arrays) != list(chosen.arrays):
             raise ValueError("a tracker that has learned nothing has no arrays but those of its options")
-        return MetricTracker(**options.decode(words, arrays, limit // 2))
-    tracker = contents.rebuild(entries, arrays, limit)
+        return MetricTracker(**chosen.parameters)
+    tracker = contents.rebuild(_read_options(words, arrays, limit).text, entries, arrays, limit)
     if tracker.n_features_in_ != n:
         raise ValueError(f"learned has {tracker.n_features_in_} features, points have {n}")
     return tracker

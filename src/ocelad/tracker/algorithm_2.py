@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 def algorithm_2(options: MetricTracker, n: int, given: Metric | None = None) -> Engine:
     """RICE of COMID learners on (M, mu) inside Algorithm 1, from ``origin`` or from a given metric."""
     o = options
-    check_part(o.weights, Weights, "weights", "a combiner such as FixedShare()")
-    if not (o.ensemble is None or callable(o.ensemble)):
-        raise ValueError(f"ensemble must be a function from spawn(length, start), got {o.ensemble!r}")
     recipe = recipe_of(o, n, given)  # line 5
     if o.ensemble is None:
         return rice_engine(recipe, o.loss, o.weights)  # lines 4, 6-8
@@ -33,8 +30,11 @@ def algorithm_2(options: MetricTracker, n: int, given: Metric | None = None) -> 
 
 
 def recipe_of(options: MetricTracker, n: int, given: Metric | None = None) -> Recipe:
-    """What the learners are made of, checked."""
+    """What the learners are made of; all the options that an engine needs are checked here."""
     o = options
+    check_part(o.weights, Weights, "weights", "a combiner such as FixedShare()")
+    if not (o.ensemble is None or callable(o.ensemble)):
+        raise ValueError(f"ensemble must be a function from spawn(length, start), got {o.ensemble!r}")
     check_part(o.loss, MarginLoss, "loss", "a margin loss such as Hinge(), with value(m) and slope(m)")
     check_part(o.regularizer, Regularizer, "regularizer", "a regularizer such as NuclearNorm(0.02)")
     check_part(o.divergence, Divergence, "divergence", "a divergence such as Frobenius()")

@@ -247,6 +247,12 @@ class MetricTracker(
         u = inputs.differences(pairs, type(self).__name__, self._first_form())
         return u, validate.labels(y, u.shape[0])
 
+    def _begin(self, n: int) -> Self:
+        """All that the first comparison of so many features needs, ahead of it."""
+        self._engine, self.n_features_in_ = algorithm_2(self, n), n
+        self._scale, self.preprocessor_ = first_scale(self), inputs.preprocessor(self.preprocessor)
+        return self
+
     @locked
     def _learn(
         self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None, named: Any = None

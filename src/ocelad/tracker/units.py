@@ -53,8 +53,11 @@ class Scale(Protocol):
         each row, so that it is in the unit from before its time, goes to ``before``, if that is given.
         """
 
+    def check(self, u: Any, /) -> None:
+        """Refuse differences that are too long."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class RunningScale:
     """The typical |u|, learned as it goes.
 
@@ -86,6 +89,9 @@ class RunningScale:
                 before.append(min(1.0 / old / factor, FARTHEST))
         return scaled(u, factors), RunningScale(value, count, first)
 
+    def check(self, u: Any) -> None:
+        """All can be measured."""
+
 
 @dataclass(frozen=True)
 class FixedScale:
@@ -99,13 +105,15 @@ class FixedScale:
         parts: int = 1,  # noqa: ARG002
         before: list[float] | None = None,
     ) -> tuple[Any, FixedScale]:
+        self.check(u)
         if before is not None:
             before += [1.0] * u.shape[0]
+        return u / self.value, self
+
+    def check(self, u: Any) -> None:
         entries = u.data if sparse.issparse(u) else u
-        if (
-            np.abs(entries).max(initial=0.0) / self.value * math.sqrt(u.shape[1]) <= LARGEST
-        ):  # and so is no row longer
-            return u / self.value, self
+        if np.abs(entries).max(initial=0.0) / self.value * math.sqrt(u.shape[1]) <= LARGEST:
+            return  # no row is longer either
         longest = [norm / self.value for norm in norms(u)]
         row = int(np.argmax(longest)) if longest else 0
         if longest and longest[row] > LARGEST:
@@ -113,7 +121,6 @@ class FixedScale:
                 f"pairs: the difference of pair {row} is {longest[row]:.1g} times the unit of length, expected at "
                 f"most {LARGEST:.0g}; scale='auto' measures the unit from the stream"
             )
-        return u / self.value, self
 
 
 def norms(u: Any, parts: int = 1) -> list[float]:

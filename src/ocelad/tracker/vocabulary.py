@@ -116,6 +116,8 @@ class ThresholdVocabulary:
 
         def _measured(self, pairs: Any) -> tuple[Array, float | None]: ...
 
+        def _measure(self, u: Any) -> tuple[Array, float | None]: ...
+
         def get_metric(self) -> Mahalanobis: ...
 
     @property
@@ -131,6 +133,11 @@ class ThresholdVocabulary:
             return -self.decision_function(pairs), self._threshold
         distances, mu = self._measured(pairs)
         return distances, _tracked(mu)
+
+    def _judge(self, u: Any) -> tuple[Array, float]:
+        """The same of differences that have been checked."""
+        distances, mu = self._measure(u)
+        return distances, _tracked(mu) if self._threshold is None else self._threshold
 
     def decision_function(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
@@ -152,10 +159,7 @@ class ThresholdVocabulary:
         self._form()
 
         def predict_proba(pairs: ArrayLike) -> Array:  # scikit-learn's scorers look at this name
-            d, threshold = self._judged(pairs)
-            with np.errstate(over="ignore"):
-                margin = threshold * abs(threshold) - d * d
-            return np.stack([expit(-margin), expit(margin)], axis=1)
+            return probabilities(*self._judged(pairs))
 
         return predict_proba
 
@@ -200,6 +204,13 @@ class ThresholdVocabulary:
         y = validate.strict_labels(y_valid, len(distances))
         self._threshold = calibration.best_threshold(distances, y, strategy, min_rate, beta)
         return self
+
+
+def probabilities(d: Array, threshold: Any) -> Array:
+    """Of "different" and "similar", for distances and thresholds."""
+    with np.errstate(over="ignore"):
+        margin = threshold * abs(threshold) - d * d
+    return np.stack([expit(-margin), expit(margin)], axis=1)
 
 
 def _tracked(mu: float | None) -> float:

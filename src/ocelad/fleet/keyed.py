@@ -1,0 +1,343 @@
+"""A tracker for every key, of which not all need be in memory."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from .. import state
+from .. import validation as validate
+from ..protocols import Array, Integers
+from ..state.options import Options
+from ..tracker import MetricTracker, inputs
+from ..tracker.lock import Locked, locked
+from ..tracker.vocabulary import probabilities
+from ..watch.alarms import Event
+from ..watch.history import History
+from .saved import history_words, options_of, same_options
+from .threads import over_threads
+
+Keys = Sequence[Hashable] | NDArray[Any]
+
+
+class KeyedTrackers(Locked):
+    """A tracker for every key, made when the key is first seen: one per user, per device, per topic.
+
+    Parameters
+    ----------
+    tracker
+        What each of them is like; by default ``MetricTracker()``. It is looked at once.
+    threads
+        How many learn at a time.
+    prior
+        A `MetricTracker` that has learned, of which a copy is made: it answers for keys that have not been seen,
+        and new keys go on from it. Without one, distances and probabilities of such keys are nan, predictions 0.
+    max_in_memory
+        How many trackers to keep as such. The least recently used are put away as bytes, a fraction of the size,
+        and brought back when their key is seen again, bit for bit. None keeps all.
+    folder
+        Where to put them, a file each, instead: a folder that is empty or not there yet.
+    history
+        Options of a `History` for each tracker, say ``{"every": 10, "alarm": ChangeAlarm()}``; `events` has what
+        all alarms have reported.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> keys, pairs = rng.choice(["ann", "bob"], size=600), rng.normal(size=(600, 2, 3))
+    >>> u = np.abs(pairs[:, 0] - pairs[:, 1])
+    >>> y = np.where(np.where(keys == "ann", u[:, 0], u[:, 2]) < 1, 1, -1)  # each looks at another feature
+    >>> trackers = KeyedTrackers(max_in_memory=1).partial_fit(keys, pairs, y)
+    >>> {key: int(trackers[key].get_mahalanobis_matrix().diagonal().argmax()) for key in sorted(trackers)}
+    {'ann': 0, 'bob': 2}
+    >>> trackers.predict(["ann", "eve"], np.zeros((2, 2, 3)))
+    array([1, 0])
+    """
+
+    def __init__(
+        self,
+        tracker: MetricTracker | None = None,
+        threads: int | None = None,
+        *,
+        prior: MetricTracker | None = None,
+        max_in_memory: int | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        history: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not (tracker is None or isinstance(tracker, MetricTracker)):
+            raise ValueError(f"tracker must be a MetricTracker, got {tracker!r}")
+        if not (prior is None or (isinstance(prior, MetricTracker) and "_engine" in vars(prior))):
+            raise ValueError(f"prior must be a MetricTracker that has seen a comparison, got {prior!r}")
+        if not (prior is None or tracker is None):
+            raise ValueError("tracker must be None where there is a prior, whose options are taken")
+        self.tracker, self.threads = clone(prior or tracker or MetricTracker()), threads
+        self.prior, self.history = copy.copy(prior), None if history is None else dict(history)
+        if self.history is not None:
+            History(MetricTracker(), **self.history)  # refuses what it would refuse later
+        self._new = self.prior  # what trackers of new keys are copies of, once the features are known
+        self._kept: dict[Hashable, MetricTracker | bytes | Path] = {}  # or put away, as bytes or in a file
+        self._used: dict[Hashable, None] = {}  # those not put away, the least recently used first
+        self._files = 0
+        self._keep_within(max_in_memory, folder)
+
+    def _keep_within(self, max_in_memory: int | None, folder: str | os.PathLike[str] | None) -> None:
+        if max_in_memory is None and folder is not None:
+            raise ValueError("folder must be None without max_in_memory: nothing is put away then")
+        if max_in_memory is not None:
+            if not isinstance(max_in_memory, int) or isinstance(max_in_memory, bool) or max_in_memory < 1:
+                raise ValueError(f"max_in_memory must be None or a whole number >= 1, got {max_in_memory!r}")
+            self._saved_options()  # refuses what could not be put away
+        self.max_in_memory, self.folder = max_in_memory, None if folder is None else Path(folder)
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if any(self.folder.iterdir()):
+                raise ValueError(f"folder must be empty, and {self.folder} is not")
+
+    def _saved_options(self) -> tuple[Options, dict[str, Any] | None]:
+        """The options of trackers and histories, as they are saved."""
+        return options_of(self.tracker), history_words(self.history)
+
+    # Learning and asking
+
+    @locked
+    def partial_fit(self, keys: Keys, pairs: Any, y: ArrayLike) -> KeyedTrackers:
+        """Learn comparisons, each by the tracker of its key, in order.
+
+        Parameters
+        ----------
+        keys
+            Of length m: anything that can be a key of a dictionary.
+        pairs, y
+            m pairs and their labels, as for `MetricTracker.partial_fit`.
+        """
+        u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
+        labels, groups = validate.labels(y, u.shape[0]), _Groups(keys, u.shape[0])
+        new = self._suited(pairs, u)
+        new._scale.check(u)
+        rows, labels = u[groups.order], labels[groups.order]
+        one_by_one = u.shape[0] < 16 * len(groups.at)  # threads would wait for each other more than work
+        for batch in groups.batches(self.max_in_memory):
+            held = self._held(batch)
+            trackers = {key: self._begun(new) if found is None else found for key, found in held.items()}
+
+            def learn(key: Hashable, trackers: dict[Hashable, MetricTracker] = trackers) -> None:
+                at = groups.at[key]
+                trackers[key]._learn(rows[at], labels[at], named=rows)
+
+            try:
+                over_threads(learn, batch, 1 if one_by_one else self.threads)
+            finally:  # whoever has learned something stays
+                for key, tracker in trackers.items():
+                    if held[key] is None and tracker._fitted().t > new._engine.t:
+                        self._kept[key], self._used[key], self._new = tracker, None, new
+        return self
+
+    def _suited(self, pairs: Any, u: Any) -> MetricTracker:
+        """What trackers of new keys are to be copies of, if these pairs suit it."""
+        if self._new is None:
+            new = copy.copy(self.tracker)._begin(u.shape[1])
+            inputs.check_names(new, pairs, known=False)
+            return new
+        validate.same_width(u, self._new.n_features_in_, "pairs")
+        inputs.check_names(self._new, pairs, known=True)
+        if "_engine" not in vars(self._new):  # it comes from a file
+            self._new._begin(u.shape[1])
+        return self._new
+
+    def _begun(self, new: MetricTracker) -> MetricTracker:
+        tracker = copy.copy(new)
+        if tracker.ensemble is not None and self.prior is None:  # copies of others' ensembles may share learners
+            tracker._begin(new.n_features_in_)
+        if self.history is not None:
+            History(tracker, **self.history)
+        return tracker
+
+    def pair_distance(self, keys: Keys, pairs: Any) -> Array:
+        """The distance of each pair under the metric of its key; of an unknown key the prior's, or nan."""
+        return self._judged(keys, pairs)[0]
+
+    def predict(self, keys: Keys, pairs: Any) -> NDArray[np.int64]:
+        """+1 for pairs that are similar now to their key, -1 for the others; of an unknown key what the prior
+        says, or 0."""
+        d, thresholds = self._judged(keys, pairs)
+        return np.where(np.isnan(d), 0, np.where(d <= thresholds, 1, -1))
+
+    def predict_proba(self, keys: Keys, pairs: Any) -> Array:
+        """The probabilities of "different" and "similar", of shape (m, 2), as `MetricTracker.predict_proba` has
+        them; of an unknown key the prior's, or nan."""
+        return probabilities(*self._judged(keys, pairs))
+
+    @locked
+    def _judged(self, keys: Keys, pairs: Any) -> tuple[Array, Array]:
+        """Distances and thresholds."""
+        u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
+        groups, d, thresholds = _Groups(keys, u.shape[0]), *np.full((2, u.shape[0]), np.nan)
+        self._suited(pairs, u)
+        rows = u[groups.order]
+        for batch in groups.batches(self.max_in_memory):
+            held = self._held([key for key in batch if key in self._kept])
+            for key in batch:
+                tracker, at = held.get(key) or self.prior, groups.at[key]
+                if tracker is not None:
+                    d[groups.order[at]], thresholds[groups.order[at]] = tracker._judge(rows[at])
+        return d, thresholds
+
+    @locked
+    def events(self) -> Iterator[tuple[Hashable, Event]]:
+        """What the alarms have reported so far, key by key, each with its key."""
+        found = []
+        for key, kept in self._kept.items():
+            tracker = kept if isinstance(kept, MetricTracker) else self._unpacked(key)
+            if tracker._history is not None:
+                found += [(key, event) for event in tracker._history.events]
+        return iter(found)
+
+    # As a collection
+
+    @locked
+    def __getitem__(self, key: Hashable) -> MetricTracker:
+        if key not in self._kept:
+            raise KeyError(f"no comparison has had the key {key!r} yet")
+        tracker = self._held([key])[key]
+        assert tracker is not None
+        return tracker
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._kept
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(list(self._kept))
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    # What is in memory
+
+    def _held(self, keys: list[Hashable]) -> dict[Hashable, MetricTracker | None]:
+        """The trackers of these keys, no more of them than may be in memory; None for keys that are new."""
+        known = [key for key in keys if key in self._kept]
+        if self.max_in_memory is not None:
+            for key in known:
+                self._used.pop(key, None)
+                self._used[key] = None
+            while len(self._used) + len(keys) - len(known) > self.max_in_memory:
+                oldest = next(iter(self._used))
+                self._kept[oldest] = self._stored(self._packed(oldest))
+                del self._used[oldest]
+        return {key: self._brought_back(key) if key in self._kept else None for key in keys}
+
+    def _brought_back(self, key: Hashable) -> MetricTracker:
+        kept = self._kept[key]
+        if isinstance(kept, MetricTracker):
+            return kept
+        self._kept[key] = tracker = self._unpacked(key)
+        if isinstance(kept, Path):
+            kept.unlink()
+        return tracker
+
+    def _stored(self, record: bytes) -> bytes | Path:
+        if self.folder is None:
+            return record
+        self._files += 1
+        path = self.folder / f"{self._files}.record"
+        path.write_bytes(record)
+        return path
+
+    def _packed(self, key: Hashable) -> bytes:
+        """A tracker as bytes, without the options, which are those of all."""
+        kept = self._kept[key]
+        if not isinstance(kept, MetricTracker):
+            return kept.read_bytes() if isinstance(kept, Path) else kept
+        if not same_options(kept, self.tracker):
+            raise ValueError(
+                f"the tracker of key {key!r} has other options than the others: it cannot be put away"
+            )
+        return state.pack(kept)
+
+    def _unpacked(self, key: Hashable) -> MetricTracker:
+        try:
+            return state.unpack(self._packed(key), self.tracker)
+        except state.FileError as error:
+            raise state.FileError(f"the tracker of key {key!r}: {error}") from None
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all trackers to a file, as `ocelad.save` does; keys must be strings, numbers, or tuples of them.
+
+        >>> import tempfile
+        >>> trackers = KeyedTrackers().partial_fit(["ann"], [[[0.0, 1.0], [1.0, 1.0]]], [-1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trackers.save(f"{folder}/trackers.ocelad")
+        ...     again = KeyedTrackers.load(f"{folder}/trackers.ocelad", max_in_memory=1000)
+        >>> list(again), state.dumps(again["ann"]) == state.dumps(trackers["ann"])
+        (['ann'], True)
+        """
+        state.save(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        threads: int | None = None,
+        *,
+        max_in_memory: int | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        limit: int = state.LIMIT,
+    ) -> KeyedTrackers:
+        """The trackers of a file. Each is checked and made when its key is seen: until then, it is bytes.
+
+        Parameters
+        ----------
+        path
+            A file written by `save`.
+        threads, max_in_memory, folder
+            As for a new one.
+        limit
+            As for `ocelad.load`.
+        """
+        fleet = state.load(path, limit=limit)
+        if not isinstance(fleet, KeyedTrackers):
+            raise state.FileError(f"{os.fspath(path)}: it holds a {type(fleet).__name__}, not a KeyedTrackers")
+        fleet.threads = threads
+        fleet._keep_within(max_in_memory, folder)
+        for key in fleet._kept if fleet.folder is not None else ():
+            fleet._kept[key] = fleet._stored(fleet._packed(key))
+        return fleet
+
+
+class _Groups:
+    """Which comparisons each key has: those at ``order[at[key]]``."""
+
+    def __init__(self, keys: Any, m: int) -> None:
+        # Python's own keys, but for dates, which would become whole numbers of some unit
+        keys = keys.tolist() if isinstance(keys, np.ndarray) and keys.dtype.kind not in "mM" else list(keys)
+        if len(keys) != m:
+            raise ValueError(f"keys must have one key for each of {m} pairs, got {len(keys)}")
+        places: dict[Hashable, list[int]] = {}
+        for number, key in enumerate(keys):
+            try:
+                if key != key:  # NaN: nobody would find it again
+                    raise TypeError
+                places.setdefault(key, []).append(number)
+            except TypeError:
+                raise ValueError(f"keys must be hashable and equal to themselves, got {key!r}") from None
+        self.order: Integers = np.fromiter(chain.from_iterable(places.values()), np.int64, m)
+        self.at: dict[Hashable, slice] = {}
+        start = 0
+        for key, numbers in places.items():
+            self.at[key] = slice(start, start + len(numbers))
+            start += len(numbers)
+
+    def batches(self, size: int | None) -> Iterator[list[Hashable]]:
+        keys = list(self.at)
+        step = size or max(1, len(keys))
+        return (keys[start : start + step] for start in range(0, len(keys), step))

@@ -1,0 +1,123 @@
+"""What a file holds of a `KeyedTrackers`: options once, the keys, and of each tracker what `state.pack` gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..engine.checks import take
+from ..state import contents, pack, unpack
+from ..state.container import Arrays
+from ..state.header import check_count, check_keys, check_names
+from ..state.options import Options, feature_names, of, read
+from ..tracker import MetricTracker
+from ..watch.history import History
+from ..watch.saved import alarm_of, alarm_words
+
+if TYPE_CHECKING:
+    from .keyed import KeyedTrackers
+
+_ENTRIES = {"keys", "n_features", "feature_names", "history", "prior"}
+
+
+def options_of(tracker: MetricTracker) -> Options:
+    return of(tracker, contents.UNSAVED)
+
+
+def same_options(one: MetricTracker, other: MetricTracker) -> bool:
+    a, b = options_of(one), options_of(other)
+    return a is b or (a.text == b.text and all(np.array_equal(a.arrays[k], b.arrays[k]) for k in a.arrays))
+
+
+def history_words(history: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if history is None:
+        return None
+    made = History(MetricTracker(), **history)
+    return {"every": made.every, "capacity": made.capacity, "alarm": alarm_words(made.alarm)}
+
+
+def describe(fleet: KeyedTrackers) -> tuple[Options, dict[str, Any], Arrays]:
+    """The options, the entries and the arrays."""
+    with fleet._lock:
+        chosen, history = fleet._saved_options()
+        records = [fleet._packed(key) for key in fleet]
+        if fleet.prior is not None:
+            records.append(pack(fleet.prior))
+        entries = {
+            "keys": [_word(key) for key in fleet],
+            "n_features": 0 if fleet._new is None else int(fleet._new.n_features_in_),
+            "feature_names": None if fleet._new is None else feature_names(fleet._new),
+            "history": history,
+            "prior": fleet.prior is not None,
+        }
+    sizes = np.array([len(record) for record in records], dtype=np.int64)
+    packed = np.frombuffer(b"".join(records), dtype=np.uint8)
+    return chosen, entries, chosen.arrays | {"sizes": sizes, "packed": packed}
+
+
+def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> KeyedTrackers:
+    """The fleet of options, entries and arrays; its trackers stay bytes until they are needed."""
+    from .keyed import KeyedTrackers
+
+    check_keys(entries, _ENTRIES)
+    chosen = read(MetricTracker, text, arrays, limit // 2)
+    if list(arrays) != [*chosen.arrays, "sizes", "packed"] or type(entries["prior"]) is not bool:
+        raise ValueError("its arrays must be those of its options, sizes and packed")
+    keys = [_key(word) for word in entries["keys"]] if isinstance(entries["keys"], list) else [None, None]
+    if len(set(keys)) < len(keys):
+        raise ValueError("keys must be a list of different ones")
+    sizes, packed = arrays["sizes"], arrays["packed"]
+    take(arrays, "sizes", (len(keys) + entries["prior"],), np.int64)
+    if packed.dtype != np.uint8 or packed.ndim != 1 or (sizes < 0).any() or int(sizes.sum()) != packed.size:
+        raise ValueError("packed must be bytes, as many as sizes says")
+    if limit < 3 * packed.size + 1000 * len(keys):
+        raise ValueError(f"its {len(keys)} trackers take more than {limit} bytes")
+    ends = accumulate(sizes.tolist(), initial=0)
+    records = [packed[start:end].tobytes() for start, end in pairwise(ends)]
+    tracker, history = MetricTracker(**chosen.parameters), _history(entries["history"])
+    n, known = entries["n_features"], entries["feature_names"]
+    check_count(n, "n_features")
+    check_names(known, n)
+    if entries["prior"]:
+        prior = unpack(records.pop(), tracker, limit=limit)
+        fleet = KeyedTrackers(prior=prior, history=history)
+        if (n, known) != (prior.n_features_in_, feature_names(prior)):
+            raise ValueError(f"n_features and feature_names must be those of the prior, got {n} and {known}")
+    else:
+        fleet = KeyedTrackers(tracker, history=history)
+        if n:
+            fleet._new, tracker.n_features_in_ = tracker, n
+            if known is not None:
+                tracker.feature_names_in_ = np.array(known, dtype=object)
+    fleet._kept.update(zip(keys, records, strict=True))
+    return fleet
+
+
+def _history(words: Any) -> dict[str, Any] | None:
+    if words is None:
+        return None
+    check_keys(words, {"every", "capacity", "alarm"})
+    return {**words, "alarm": alarm_of(words["alarm"])}
+
+
+def _word(key: Hashable) -> Any:
+    """A key in JSON."""
+    if isinstance(key, tuple):
+        return {"tuple": [_word(part) for part in key]}
+    if isinstance(key, np.generic) and key.dtype.kind not in "mM":
+        key = key.item()
+    if key is None or isinstance(key, (str, int)) or (isinstance(key, float) and math.isfinite(key)):
+        return key
+    raise ValueError(f"key {key!r} cannot be saved: a file holds strings, finite numbers, and tuples of them")
+
+
+def _key(word: Any) -> Hashable:
+    if isinstance(word, dict) and isinstance(word.get("tuple"), list):
+        return tuple(_key(part) for part in word["tuple"])
+    if isinstance(word, (dict, list)):
+        raise ValueError("keys must be strings, numbers, and tuples of them")
+    return word

@@ -1,0 +1,455 @@
+"""Fleets: each tracker exactly as if it were alone, also put away and brought back, saved and loaded."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import ocelad
+from forge import forged, put, rewritten
+from ocelad import (
+    ChangeAlarm,
+    FileError,
+    Hinge,
+    History,
+    KeyedTrackers,
+    MetricTracker,
+    NuclearNorm,
+    Pool,
+    SquaredFrobenius,
+)
+from ocelad.fleet import learn
+from streams import comparisons
+
+N, STEPS = 5, 240
+PAIRS, Y = comparisons(seed=2, steps=STEPS, n=N)
+KEYS = np.random.default_rng(0).choice(list("abcdefgh"), size=STEPS)
+
+
+def learned(fleet, *cuts):
+    for start, stop in zip((0, *cuts), (*cuts, STEPS), strict=True):
+        fleet.partial_fit(KEYS[start:stop], PAIRS[start:stop], Y[start:stop])
+    return fleet
+
+
+def contents(fleet):
+    return {key: ocelad.dumps(fleet[key]) for key in sorted(fleet)}
+
+
+# Each as if it were alone
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 5])
+def test_a_fleet_is_its_trackers_one_by_one(threads):
+    streams = [comparisons(seed=seed, steps=150 + seed, n=6) for seed in range(7)]
+    trackers = [MetricTracker(regularizer=NuclearNorm(0.01 * (1 + seed))) for seed in range(7)]
+    learn([(tracker, *stream) for tracker, stream in zip(trackers, streams, strict=True)], threads=threads)
+    for seed, (pairs, y) in enumerate(streams):
+        alone = MetricTracker(regularizer=NuclearNorm(0.01 * (1 + seed))).partial_fit(pairs, y)
+        assert np.array_equal(alone.get_mahalanobis_matrix(), trackers[seed].get_mahalanobis_matrix())
+        assert np.array_equal(alone.levels_["weight"], trackers[seed].levels_["weight"])
+
+
+def test_keys_go_to_trackers_of_their_own_in_order():
+    pairs, y = comparisons(seed=0, steps=400, n=5)
+    keys = np.random.default_rng(1).choice(["a", "b", "c"], size=400)
+    keys[:5] = "a"  # the others come later
+    keyed = KeyedTrackers(threads=2)
+    for part in (slice(5), slice(5, 130), slice(130, None)):
+        keyed.partial_fit(keys[part], pairs[part], y[part])
+    assert sorted(keyed) == ["a", "b", "c"]
+    assert len(keyed) == 3
+    for key in keyed:
+        alone = MetricTracker().partial_fit(pairs[keys == key], y[keys == key])
+        assert np.array_equal(alone.get_mahalanobis_matrix(), keyed[key].get_mahalanobis_matrix())
+        np.testing.assert_array_equal(alone.predict(pairs), keyed.predict([key] * 400, pairs))
+    np.testing.assert_array_equal(keyed.predict(keys, pairs)[keys == "b"], keyed["b"].predict(pairs[keys == "b"]))
+    assert keyed.pair_distance(keys, pairs).shape == (400,)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        np.array(["2024-02-29", "2024-03-01"], dtype="datetime64[ns]"),
+        np.array(["2024-02-29", "2024-03-01"], dtype="datetime64[D]"),
+        np.array([3, 4], dtype="timedelta64[us]"),
+        np.array([1.5, 2.5]),
+        np.array(["a", "b"]),
+    ],
+    ids=lambda keys: str(keys.dtype),
+)
+def test_keys_of_an_array_are_its_entries(keys):
+    pairs, y = comparisons(seed=0, steps=40, n=5)
+    keyed = KeyedTrackers().partial_fit(np.tile(keys, 20), pairs, y)
+    assert [key in keyed for key in keys] == [True, True]
+    assert list(keyed) == list(keys)
+    alone = MetricTracker().partial_fit(pairs[1::2], y[1::2])
+    np.testing.assert_array_equal(keyed[keys[1]].get_mahalanobis_matrix(), alone.get_mahalanobis_matrix())
+
+
+def test_keyed_sparse_pairs():
+    pairs, y = comparisons(seed=0, steps=60, n=5)
+    keys = [number % 3 for number in range(60)]
+    dense = KeyedTrackers().partial_fit(keys, pairs, y)
+    rows = KeyedTrackers().partial_fit(keys, tuple(sparse.csr_array(pairs[:, side]) for side in (0, 1)), y)
+    np.testing.assert_allclose(dense[1].get_mahalanobis_matrix(), rows[1].get_mahalanobis_matrix(), atol=1e-12)
+
+
+def test_what_is_refused_changes_nothing():
+    pairs, y = comparisons(seed=0, steps=20, n=5)
+    keyed = KeyedTrackers().partial_fit(["a"] * 20, pairs, y)
+    before = keyed["a"].get_mahalanobis_matrix()
+    bad = pairs.copy()
+    bad[7, 0, 0] = np.nan
+    for keys, given, labels, word in (
+        (["a"] * 19, pairs, y, "keys"),
+        ([[]] * 20, pairs, y, "hashable"),
+        (np.where(np.arange(20) == 3, np.nan, 1.0), pairs, y, "equal to themselves, got nan"),
+        ([np.datetime64("NaT")] * 20, pairs, y, "equal to themselves"),
+        (["b"] * 20, bad, y, "pairs"),
+        (["b"] * 20, pairs, np.full(20, 3), "y must"),
+        (["b"] * 20, pairs[:, :, :4], y, "features"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            keyed.partial_fit(keys, given, labels)
+        assert list(keyed) == ["a"]
+        assert np.array_equal(keyed["a"].get_mahalanobis_matrix(), before)
+    with pytest.raises(KeyError, match="nobody"):
+        keyed["nobody"]
+    with pytest.raises(ValueError, match="threads"):
+        learn([(MetricTracker(), pairs, y)], threads=0)
+    with pytest.raises(ValueError, match="twice"):
+        learn([(keyed["a"], pairs, y)] * 2)
+    with pytest.raises(ValueError, match="tracker"):
+        KeyedTrackers(tracker=3)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_failure_is_raised_and_the_others_stay_whole(threads):
+    pairs, y = comparisons(seed=0, steps=40, n=4)
+    good, bad = MetricTracker(), MetricTracker(step=-1)
+    with pytest.raises(ValueError, match="step"):
+        learn([(good, pairs, y), (bad, pairs, y)], threads=threads)
+    alone = MetricTracker().partial_fit(pairs, y)
+    assert np.array_equal(good.get_mahalanobis_matrix(), alone.get_mahalanobis_matrix())
+
+
+# Put away and saved
+
+
+OPTIONS = {
+    "defaults": {},
+    "paper": {"tracker": MetricTracker.paper()},
+    "slow": {"tracker": MetricTracker(regularizer=SquaredFrobenius(0.05), step=0.5)},
+    "arrays": {"tracker": MetricTracker(origin=np.eye(N), preprocessor=PAIRS[:9, 0])},
+    "wide": {"tracker": MetricTracker(max_rank=2, n_components=3)},
+    "histories": {"history": {"every": 3, "capacity": 4, "alarm": ChangeAlarm(steps=5.0)}},
+    "prior": {"prior": MetricTracker().partial_fit(PAIRS[:30], Y[:30])},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("memory", [1, 3, 8])
+@pytest.mark.parametrize("to", ["bytes", "folder"])
+def test_putting_away_changes_nothing(options, memory, to, tmp_path):
+    folder = tmp_path / "away" if to == "folder" else None
+    plain = learned(KeyedTrackers(**options), 50, 51, 130)
+    short = learned(KeyedTrackers(**options, max_in_memory=memory, folder=folder), 50, 51, 130)
+    assert list(short) == list(plain)
+    assert len(short._used) == min(memory, 8)
+    assert sum(isinstance(kept, MetricTracker) for kept in short._kept.values()) == min(memory, 8)
+    if folder is not None:
+        assert len(list(folder.iterdir())) == 8 - min(memory, 8)
+    np.testing.assert_array_equal(short.pair_distance(KEYS, PAIRS), plain.pair_distance(KEYS, PAIRS))
+    np.testing.assert_array_equal(short.predict(KEYS, PAIRS), plain.predict(KEYS, PAIRS))
+    assert list(short.events()) == list(plain.events())
+    assert ocelad.dumps(short) == ocelad.dumps(plain)
+    assert contents(short) == contents(plain)
+
+
+def test_the_least_recently_used_go_first():
+    fleet = KeyedTrackers(max_in_memory=2)
+    for key in "abac":
+        fleet.partial_fit([key], PAIRS[:1], Y[:1])
+    assert list(fleet._used) == ["a", "c"]
+    fleet.predict(["a"], PAIRS[:1])
+    assert fleet["b"] is fleet["b"]
+    assert list(fleet._used) == ["a", "b"]
+    fleet.predict(["x", "y", "z"], PAIRS[:3])  # nobody's
+    assert list(fleet._used) == ["a", "b"]
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_a_fleet_that_is_loaded_goes_on_bit_for_bit(options, tmp_path):
+    path, whole, cut = tmp_path / "fleet", learned(KeyedTrackers(**options)), KeyedTrackers(**options)
+    cut.partial_fit(KEYS[:150], PAIRS[:150], Y[:150])
+    cut.save(path)
+    assert path.read_bytes() == ocelad.dumps(cut)
+    for again in (
+        KeyedTrackers.load(path),
+        ocelad.loads(path.read_bytes()),
+        KeyedTrackers.load(path, threads=2, max_in_memory=2, folder=tmp_path / "away"),
+        pickle.loads(pickle.dumps(KeyedTrackers.load(path))),
+    ):
+        assert ocelad.dumps(again) == path.read_bytes()
+        again.partial_fit(KEYS[150:], PAIRS[150:], Y[150:])
+        assert contents(again) == contents(whole)
+        assert list(again.events()) == list(whole.events())
+        again.partial_fit(["new"], PAIRS[:1], Y[:1])
+    whole.partial_fit(["new"], PAIRS[:1], Y[:1])
+    assert contents(again) == contents(whole)
+
+
+def test_an_empty_fleet_is_saved():
+    again = ocelad.loads(ocelad.dumps(KeyedTrackers(MetricTracker(base=2))))
+    assert len(again) == 0
+    assert again.tracker.base == 2
+    assert contents(learned(again)) == contents(learned(KeyedTrackers(MetricTracker(base=2))))
+
+
+def test_keys_of_many_kinds_are_kept():
+    keys = ["a", "ü", "", 3, -1, 2.5, None, ("a", 1, (True,)), np.int64(7), np.str_("z")]
+    fleet = KeyedTrackers().partial_fit(keys, PAIRS[:10], Y[:10])
+    again = ocelad.loads(ocelad.dumps(fleet))
+    assert list(again) == keys
+    for key in (np.datetime64("2024-02-29"), frozenset(), b"a", float("inf"), (1, b"")):
+        with pytest.raises(ValueError, match=r"key .* cannot be saved: a file holds strings, finite numbers"):
+            ocelad.dumps(KeyedTrackers().partial_fit([key], PAIRS[:1], Y[:1]))
+
+
+# Unknown keys
+
+
+def test_without_a_prior_the_answer_is_that_nobody_knows():
+    fleet = KeyedTrackers()
+    np.testing.assert_array_equal(fleet.pair_distance(["x"] * 3, PAIRS[:3]), [np.nan] * 3)
+    fleet.partial_fit(["a"] * 50, PAIRS[:50], Y[:50])
+    keys = ["a", "x", "a"]
+    d, sides, p = (ask(keys, PAIRS[:3]) for ask in (fleet.pair_distance, fleet.predict, fleet.predict_proba))
+    assert np.isnan(d).tolist() == [False, True, False]
+    assert sides.dtype == np.int64
+    assert (sides == 0).tolist() == [False, True, False]
+    np.testing.assert_array_equal(p[[0, 2]], fleet["a"].predict_proba(PAIRS[[0, 2]]))
+    assert np.isnan(p[1]).all()
+    with pytest.raises(KeyError, match="no comparison has had the key 'x'"):
+        fleet["x"]
+    assert list(fleet) == ["a"]
+
+
+def test_a_prior_answers_and_new_keys_go_on_from_it():
+    prior = MetricTracker().partial_fit(PAIRS[:40], Y[:40])
+    before = ocelad.dumps(prior)
+    fleet = KeyedTrackers(prior=prior)
+    prior.partial_fit(PAIRS[:5], Y[:5])  # it is a copy that counts
+    prior = ocelad.loads(before)
+    for ask in ("pair_distance", "predict", "predict_proba"):
+        np.testing.assert_array_equal(getattr(fleet, ask)(["x"] * 9, PAIRS[:9]), getattr(prior, ask)(PAIRS[:9]))
+    fleet.partial_fit(["x"] * 60, PAIRS[40:100], Y[40:100])
+    assert ocelad.dumps(fleet["x"]) == ocelad.dumps(prior.partial_fit(PAIRS[40:100], Y[40:100]))
+    assert ocelad.dumps(fleet.prior) == before
+    with pytest.raises(ValueError, match="must have 5 features"):
+        fleet.predict(["x"], np.zeros((1, 2, 3)))
+
+
+def test_thresholds_that_were_set_count():
+    fleet = learned(KeyedTrackers(max_in_memory=2))
+    fleet["a"].set_threshold(0.0)
+    fleet["b"].set_threshold(np.inf)
+    sides = fleet.predict(KEYS, PAIRS)  # puts both away and brings them back
+    assert set(sides[KEYS == "a"]) == {-1}
+    assert set(sides[KEYS == "b"]) == {1}
+
+
+# Histories
+
+
+def test_events_come_with_their_keys():
+    fleet = learned(KeyedTrackers(history={"alarm": ChangeAlarm(steps=3.0)}))
+    events = list(fleet.events())
+    assert events
+    for key in fleet:
+        alone = MetricTracker()
+        history = History(alone, alarm=ChangeAlarm(steps=3.0))
+        alone.partial_fit(PAIRS[key == KEYS], Y[key == KEYS])
+        assert [event for name, event in events if name == key] == history.events
+    assert list(learned(KeyedTrackers()).events()) == []
+
+
+# What is refused, and when
+
+
+def test_options_are_checked_before_anything_is_learned(tmp_path):
+    (tmp_path / "file").write_text("")
+    own = MetricTracker(ensemble=lambda spawn: Pool([spawn(1.0, None)]))
+
+    class Steep(Hinge):
+        pass
+
+    class Silent:
+        def update(self, wrong, levels=None):
+            pass
+
+    for options, words in (
+        ({"prior": MetricTracker()}, "prior must be a MetricTracker that has seen a comparison"),
+        ({"prior": 3}, "prior must be a MetricTracker"),
+        ({"prior": learned(KeyedTrackers())["a"], "tracker": MetricTracker()}, "tracker must be None"),
+        ({"max_in_memory": 0}, "max_in_memory must be None or a whole number >= 1, got 0"),
+        ({"max_in_memory": True}, "max_in_memory must be"),
+        ({"folder": tmp_path}, "folder must be None without max_in_memory"),
+        ({"folder": tmp_path, "max_in_memory": 2}, "folder must be empty, and .* is not"),
+        ({"history": {"every": 0}}, "every must be an integer >= 1"),
+        ({"tracker": own, "max_in_memory": 2}, "ensemble=.* cannot be saved"),
+        ({"tracker": MetricTracker(loss=Steep()), "max_in_memory": 2}, "loss=.* cannot be saved"),
+        ({"history": {"alarm": Silent()}, "max_in_memory": 2}, "alarm=.* cannot be saved"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            KeyedTrackers(**options)
+    fleet = learned(KeyedTrackers(own))  # all in memory it may be anything
+    alone = MetricTracker(ensemble=own.ensemble).partial_fit(PAIRS[KEYS == "a"], Y[KEYS == "a"])
+    np.testing.assert_array_equal(fleet["a"].get_mahalanobis_matrix(), alone.get_mahalanobis_matrix())
+
+
+def test_a_tracker_with_other_options_cannot_be_put_away():
+    fleet = KeyedTrackers(max_in_memory=1).partial_fit(["a"], PAIRS[:1], Y[:1])
+    fleet["a"].set_params(n_components=2)
+    with pytest.raises(ValueError, match="key 'a' has other options than the others"):
+        fleet.partial_fit(["b"], PAIRS[:1], Y[:1])
+    assert list(fleet) == ["a"]
+    fleet["a"].set_params(n_components=None)
+    assert list(fleet.partial_fit(["b"], PAIRS[:1], Y[:1])) == ["a", "b"]
+
+
+def test_too_long_a_difference_is_refused_before_any_key_learns():
+    fleet = KeyedTrackers(MetricTracker(scale=1.0)).partial_fit(["a", "b"], PAIRS[:2], Y[:2])
+    before, long = contents(fleet), PAIRS[:2].copy()
+    long[1, 0, 0] = 1e40
+    with pytest.raises(ValueError, match="the difference of pair 1"):
+        fleet.partial_fit(["a", "b"], long, Y[:2])
+    assert contents(fleet) == before
+
+
+def test_a_disk_that_is_full_loses_nothing(tmp_path, monkeypatch):
+    fleet = KeyedTrackers(max_in_memory=2, folder=tmp_path / "away").partial_fit(["a", "b"], PAIRS[:2], Y[:2])
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.write_bytes", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
+        with pytest.raises(OSError, match="no space left"):
+            fleet.partial_fit(["c"], PAIRS[:1], Y[:1])
+    assert list(fleet) == ["a", "b"]
+    plain = KeyedTrackers().partial_fit(["a", "b"], PAIRS[:2], Y[:2])
+    assert contents(fleet) == contents(plain)
+    assert ocelad.dumps(fleet.partial_fit(["c"], PAIRS[:1], Y[:1])) == ocelad.dumps(
+        plain.partial_fit(["c"], PAIRS[:1], Y[:1])
+    )
+
+
+def test_a_file_that_was_damaged_is_named_by_its_key(tmp_path):
+    fleet = learned(KeyedTrackers(max_in_memory=1, folder=tmp_path / "away"))
+    record = min((tmp_path / "away").iterdir())
+    key = next(key for key, kept in fleet._kept.items() if kept == record)
+    record.write_bytes(record.read_bytes()[:-3])
+    with pytest.raises(FileError, match=f"the tracker of key '{key}': data: its checksum does not match"):
+        fleet[key]
+    path = tmp_path / "tracker"
+    ocelad.save(MetricTracker().partial_fit(PAIRS, Y), path)
+    with pytest.raises(FileError, match="it holds a MetricTracker, not a KeyedTrackers"):
+        KeyedTrackers.load(path)
+
+
+def test_feature_names_are_kept():
+    pd = pytest.importorskip("pandas")
+    sides = [pd.DataFrame(PAIRS[:, side], columns=list("vwxyz")) for side in (0, 1)]
+    fleet = KeyedTrackers(max_in_memory=2).partial_fit(KEYS, sides, Y)
+    again = ocelad.loads(ocelad.dumps(fleet))
+    assert again["a"].feature_names_in_.tolist() == list("vwxyz")
+    again.partial_fit(["new"] * STEPS, sides, Y)
+    assert again["new"].feature_names_in_.tolist() == list("vwxyz")
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(KEYS, [side[list("zyxwv")] for side in sides])
+
+
+def test_sparse_pairs_of_few_in_memory():
+    sides = [sparse.csr_array(np.where(np.abs(PAIRS[:, side]) > 0.2, PAIRS[:, side], 0.0)) for side in (0, 1)]
+    plain, short = KeyedTrackers(), KeyedTrackers(max_in_memory=2)
+    for fleet in (plain, short):
+        fleet.partial_fit(KEYS, sides, Y)
+    assert contents(short) == contents(plain)
+    np.testing.assert_array_equal(short.predict(KEYS, sides), plain.predict(KEYS, sides))
+
+
+# Threads
+
+
+@pytest.mark.parametrize("memory", [None, 3])
+def test_threads_of_its_own(memory):
+    long = np.repeat(KEYS[:4], 60)  # enough for each that threads are used
+    one, many = (KeyedTrackers(threads=threads, max_in_memory=memory) for threads in (1, 4))
+    for fleet in (one, many):
+        fleet.partial_fit(long, PAIRS, Y)
+        learned(fleet, 100)
+    assert contents(many) == contents(one)
+
+
+def test_many_threads_may_use_one_fleet():
+    fleet, errors = KeyedTrackers(max_in_memory=3), []
+
+    def work(key):
+        try:
+            for pair, label in zip(PAIRS[:60], Y[:60], strict=True):
+                fleet.partial_fit([key], pair[None], [label])
+                fleet.predict([key], pair[None])
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(key,)) for key in "abcdefgh"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    alone = ocelad.dumps(MetricTracker().partial_fit(PAIRS[:60], Y[:60]))
+    assert {ocelad.dumps(fleet[key]) for key in fleet} == {alone}
+
+
+# Forgeries
+
+
+def test_forged_fleets_are_refused():
+    data = ocelad.dumps(learned(KeyedTrackers(history={"every": 2})))
+    assert forged(data, lambda *_: None) == data
+    for change, message in (
+        (put(["a"] * 8, "keys"), "keys must be a list of different ones"),
+        (put({}, "keys"), "keys must be"),
+        (put([["a"]] * 8, "keys"), "keys must be"),
+        (put(["a"], "keys"), "sizes must be int64"),
+        (put(None, "prior"), "its arrays must be"),
+        (put(True, "prior"), "sizes must be int64"),
+        (put(-1, "n_features"), "n_features must be"),
+        (put(["a"], "feature_names"), "feature_names must be"),
+        (put({"every": 2}, "history"), "does not have the entries"),
+        (put({"every": 0, "capacity": 4, "alarm": None}, "history"), "every must be"),
+        (put(lambda a: a + 1, "sizes"), "as many as sizes says"),
+        (put(lambda a: -a, "sizes"), "as many as sizes says"),
+        (put(lambda a: a[:-1], "packed"), "as many as sizes says"),
+    ):
+        with pytest.raises(FileError, match=message):
+            ocelad.loads(forged(data, change))
+    with pytest.raises(FileError, match="take more than"):
+        ocelad.loads(data, limit=len(data) + 20_000)
+    from_prior = ocelad.dumps(KeyedTrackers(prior=learned(KeyedTrackers())["a"]))
+    for change in (put(N + 1, "n_features"), put(list("vwxyz"), "feature_names")):
+        with pytest.raises(FileError, match="n_features and feature_names must be those of the prior"):
+            ocelad.loads(forged(from_prior, change))
+    for depth in (100, 300, 400, 450, 480):
+        deep = b'{"tuple":[' * depth + b"]}" * depth
+        with pytest.raises(FileError, match=r"sizes must be int64|not a JSON object|nested too deeply"):
+            ocelad.loads(
+                rewritten(data, lambda text, deep=deep: text.replace(b'"keys":[', b'"keys":[' + deep + b","))
+            )
+    wide = ocelad.loads(forged(data, put(10**15, "n_features")))  # takes no memory
+    with pytest.raises(ValueError, match="must have 1000000000000000 features"):
+        wide.predict(KEYS, PAIRS)
+    swapped = forged(data, put(lambda a: a[::-1], "packed"))
+    with pytest.raises(FileError, match="the tracker of key"):  # each is checked when it is needed
+        ocelad.loads(swapped).predict(KEYS, PAIRS)
