@@ -22,7 +22,7 @@ from ..tracker.lock import Locked, locked
 from ..tracker.vocabulary import probabilities
 from ..watch.alarms import Event
 from ..watch.history import History
-from .saved import history_words, options_of, same_options
+from .saved import history_entry, options_of, same_options
 from .threads import over_threads
 
 Keys = Sequence[Hashable] | NDArray[Any]
@@ -103,7 +103,7 @@ class KeyedTrackers(Locked):
 
     def _saved_options(self) -> tuple[Options, dict[str, Any] | None]:
         """The options of trackers and histories, as they are saved."""
-        return options_of(self.tracker), history_words(self.history)
+        return options_of(self.tracker), history_entry(self.history)
 
     # Learning and asking
 

@@ -16,7 +16,7 @@ from ..state.header import check_count, check_keys, check_names
 from ..state.options import Options, feature_names, of, read
 from ..tracker import MetricTracker
 from ..watch.history import History
-from ..watch.saved import alarm_of, alarm_words
+from ..watch.saved import alarm_entry, alarm_of
 
 if TYPE_CHECKING:
     from .keyed import KeyedTrackers
@@ -33,22 +33,22 @@ def same_options(one: MetricTracker, other: MetricTracker) -> bool:
     return a is b or (a.text == b.text and all(np.array_equal(a.arrays[k], b.arrays[k]) for k in a.arrays))
 
 
-def history_words(history: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def history_entry(history: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if history is None:
         return None
     made = History(MetricTracker(), **history)
-    return {"every": made.every, "capacity": made.capacity, "alarm": alarm_words(made.alarm)}
+    return {"every": made.every, "capacity": made.capacity, "alarm": alarm_entry(made.alarm)}
 
 
 def describe(fleet: KeyedTrackers) -> tuple[Options, dict[str, Any], Arrays]:
     """The options, the entries and the arrays."""
     with fleet._lock:
-        chosen, history = fleet._saved_options()
+        settings, history = fleet._saved_options()
         records = [fleet._packed(key) for key in fleet]
         if fleet.prior is not None:
             records.append(pack(fleet.prior))
         entries = {
-            "keys": [_word(key) for key in fleet],
+            "keys": [_key_to_json(key) for key in fleet],
             "n_features": 0 if fleet._new is None else int(fleet._new.n_features_in_),
             "feature_names": None if fleet._new is None else feature_names(fleet._new),
             "history": history,
@@ -56,7 +56,7 @@ def describe(fleet: KeyedTrackers) -> tuple[Options, dict[str, Any], Arrays]:
         }
     sizes = np.array([len(record) for record in records], dtype=np.int64)
     packed = np.frombuffer(b"".join(records), dtype=np.uint8)
-    return chosen, entries, chosen.arrays | {"sizes": sizes, "packed": packed}
+    return settings, entries, settings.arrays | {"sizes": sizes, "packed": packed}
 
 
 def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> KeyedTrackers:
@@ -64,11 +64,11 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     from .keyed import KeyedTrackers
 
     check_keys(entries, _ENTRIES)
-    chosen = read(MetricTracker, text, arrays, limit // 2)
-    if list(arrays) != [*chosen.arrays, "sizes", "packed"] or type(entries["prior"]) is not bool:
+    settings = read(MetricTracker, text, arrays, limit // 2)
+    if list(arrays) != [*settings.arrays, "sizes", "packed"] or type(entries["prior"]) is not bool:
         raise ValueError("its arrays must be those of its options, sizes and packed")
-    keys = [_key(word) for word in entries["keys"]] if isinstance(entries["keys"], list) else [None, None]
-    if len(set(keys)) < len(keys):
+    keys = list(map(_key_from_json, entries["keys"])) if isinstance(entries["keys"], list) else None
+    if keys is None or len(set(keys)) < len(keys):
         raise ValueError("keys must be a list of different ones")
     sizes, packed = arrays["sizes"], arrays["packed"]
     take(arrays, "sizes", (len(keys) + entries["prior"],), np.int64)
@@ -78,7 +78,7 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
         raise ValueError(f"its {len(keys)} trackers take more than {limit} bytes")
     ends = accumulate(sizes.tolist(), initial=0)
     records = [packed[start:end].tobytes() for start, end in pairwise(ends)]
-    tracker, history = MetricTracker(**chosen.parameters), _history(entries["history"])
+    tracker, history = MetricTracker(**settings.parameters), _history(entries["history"])
     n, known = entries["n_features"], entries["feature_names"]
     check_count(n, "n_features")
     check_names(known, n)
@@ -97,17 +97,17 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     return fleet
 
 
-def _history(words: Any) -> dict[str, Any] | None:
-    if words is None:
+def _history(entry: Any) -> dict[str, Any] | None:
+    if entry is None:
         return None
-    check_keys(words, {"every", "capacity", "alarm"})
-    return {**words, "alarm": alarm_of(words["alarm"])}
+    check_keys(entry, {"every", "capacity", "alarm"})
+    return {**entry, "alarm": alarm_of(entry["alarm"])}
 
 
-def _word(key: Hashable) -> Any:
+def _key_to_json(key: Hashable) -> Any:
     """A key in JSON."""
     if isinstance(key, tuple):
-        return {"tuple": [_word(part) for part in key]}
+        return {"tuple": [_key_to_json(part) for part in key]}
     if isinstance(key, np.generic) and key.dtype.kind not in "mM":
         key = key.item()
     if key is None or isinstance(key, (str, int)) or (isinstance(key, float) and math.isfinite(key)):
@@ -115,9 +115,9 @@ def _word(key: Hashable) -> Any:
     raise ValueError(f"key {key!r} cannot be saved: a file holds strings, finite numbers, and tuples of them")
 
 
-def _key(word: Any) -> Hashable:
-    if isinstance(word, dict) and isinstance(word.get("tuple"), list):
-        return tuple(_key(part) for part in word["tuple"])
-    if isinstance(word, (dict, list)):
+def _key_from_json(entry: Any) -> Hashable:
+    if isinstance(entry, dict) and isinstance(entry.get("tuple"), list):
+        return tuple(_key_from_json(part) for part in entry["tuple"])
+    if isinstance(entry, (dict, list)):
         raise ValueError("keys must be strings, numbers, and tuples of them")
-    return word
+    return entry

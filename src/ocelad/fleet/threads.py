@@ -41,7 +41,7 @@ def learn(streams: Iterable[tuple[MetricTracker, Any, Any]], threads: int | None
 
 
 def over_threads(task: Callable[[T], object], given: Sequence[T], threads: int | None) -> None:
-    """The task with each of what is given, so many at a time."""
+    """The task with each of what is given, over this number of threads."""
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise ValueError(f"threads must be None or a whole number >= 1, got {threads!r}")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -22,13 +22,13 @@ def describe(index: MovingIndex) -> tuple[Options, dict[str, Any], Arrays]:
     """Entries and arrays; an index has no options."""
     if type(index.metric) is not MetricTracker:
         raise ValueError(f"metric={index.metric!r} cannot be saved: a file holds an index with a MetricTracker")
-    chosen, learned, more = contents.describe(index.metric)
+    settings, learned, more = contents.describe(index.metric)
     strings = index._ids.dtype == object
     entries = {
         "ids": index._ids.tolist() if strings else None,
         "next": index._next,
         "exported": None if index._exported is None else index._exported[1],
-        "metric": {"options": chosen.words, **learned},
+        "metric": {"options": settings.entries, **learned},
     }
     arrays: Arrays = {"points": index._X[: len(index)]}
     if not strings:
@@ -43,7 +43,7 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     check_keys(entries, _ENTRIES)
     if text != NONE.text:
         raise ValueError("an index has no options")
-    inner, own = contents.part("metric.", arrays)
+    inner, own = contents.split_off("metric.", arrays)
     ids, exported, learned = entries["ids"], entries["exported"], entries["metric"]
     expected = ["points", *(["ids"] if ids is None else []), *(["exported"] if exported is not None else [])]
     if list(own) != expected or not isinstance(learned, dict) or not isinstance(learned.get("options"), dict):
@@ -58,9 +58,9 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     points = take(own, "points", (m, 0 if (m, width) == (0, [0]) else n))
     if ids is not None and not (isinstance(ids, list) and [type(each) for each in ids] == [str] * m):
         raise ValueError(f"ids must be null or {m} strings")
-    chosen = take(own, "ids", (m,), np.int64) if ids is None else ids
+    known = take(own, "ids", (m,), np.int64) if ids is None else ids
     if m:
-        index.add(points, chosen)
+        index.add(points, known)
     index._X = index._X if m else points
     if entries["next"] < index._next:
         raise ValueError("next must be above all ids")

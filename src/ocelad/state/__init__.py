@@ -19,7 +19,7 @@ Saved = Any  # trackers, and what rooms above this one have
 __all__ = ["FileError", "dumps", "load", "loads", "pack", "save", "unpack"]
 
 LIMIT = 2**32
-"""So many bytes `load` takes at most, unless told otherwise."""
+"""Bytes of memory that `load` takes at most, unless told otherwise."""
 
 _WHOLE = [name for name in ROOMS if name != "History"]  # which goes with its tracker
 
@@ -118,19 +118,19 @@ def pack(tracker: MetricTracker) -> bytes:
     >>> ocelad.dumps(again) == ocelad.dumps(tracker)
     True
     """
-    chosen, entries, arrays = contents.describe(tracker)
-    learned = {name: array for name, array in arrays.items() if name not in chosen.arrays}
+    settings, entries, arrays = contents.describe(tracker)
+    learned = {name: array for name, array in arrays.items() if name not in settings.arrays}
     return b"".join(container.write_record({"estimator": "MetricTracker", **entries}, learned))
 
 
 def unpack(data: bytes | memoryview, like: MetricTracker, *, limit: int = LIMIT) -> MetricTracker:
     """The tracker of `pack`, with the options of another one; checked as by `loads`."""
-    chosen = options.of(like, contents.UNSAVED)
+    settings = options.of(like, contents.UNSAVED)
     try:
         entries, arrays = container.read_record(memoryview(data), limit)
         if header.estimator(entries) != "MetricTracker":
             raise ValueError("it is not what pack has made of a MetricTracker")
-        return contents.rebuild(chosen.text, entries, {**chosen.arrays, **arrays}, limit - len(data))
+        return contents.rebuild(settings.text, entries, {**settings.arrays, **arrays}, limit - len(data))
     except ValueError as error:
         raise FileError(f"data: {error}") from None
 
@@ -139,8 +139,8 @@ def _pieces(tracker: Any) -> container.Pieces:
     name = type(tracker).__name__
     if name not in _WHOLE or not type(tracker).__module__.startswith("ocelad."):
         raise ValueError(f"tracker must be one of {', '.join(_WHOLE)}, got {tracker!r}")
-    chosen, entries, arrays = room(name).describe(tracker)
-    return container.write_file(chosen.text, {"estimator": name, **entries}, arrays)
+    settings, entries, arrays = room(name).describe(tracker)
+    return container.write_file(settings.text, {"estimator": name, **entries}, arrays)
 
 
 def _read(data: bytes | bytearray | memoryview, limit: int, name: str) -> Any:

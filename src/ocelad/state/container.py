@@ -79,10 +79,11 @@ def _read_record(data: memoryview, limit: int) -> tuple[dict[str, Any], Arrays]:
     text, data = _read_section(data, limit)
     entries = header.from_json(text)
     table, at = entries.pop("arrays", None), 0
+    lines = isinstance(table, list) and all(map(_is_line, table))
+    if not lines or len({name for name, _, _ in table}) < len(table):
+        raise ValueError("its table of arrays must have a name, a dtype and a shape for each")
     arrays: Arrays = {}
-    for name, code, shape in table if isinstance(table, list) and all(map(_is_line, table)) else [("?", "?", ())]:
-        if code not in DTYPES or name in arrays:
-            raise ValueError("its table of arrays must have a name, a dtype and a shape for each")
+    for name, code, shape in table:
         end = at + DTYPES[code].itemsize * math.prod(shape)
         if end > len(data) or at % 8:
             raise ValueError(f"array {name} claims shape {tuple(shape)}, more than there are bytes")
@@ -96,11 +97,9 @@ def _read_record(data: memoryview, limit: int) -> tuple[dict[str, Any], Arrays]:
 def _is_line(line: Any) -> bool:
     """Whether this is [name, dtype, shape]."""
     kinds = [type(entry) for entry in line] if type(line) is list else []
-    return kinds == [str, str, list] and len(line[2]) <= 3 and all(_is_size(size) for size in line[2])
-
-
-def _is_size(size: Any) -> bool:
-    return type(size) is int and 0 <= size < 2**40
+    if kinds != [str, str, list] or line[1] not in DTYPES or len(line[2]) > 3:
+        return False
+    return all(type(size) is int and 0 <= size < 2**40 for size in line[2])
 
 
 def _read_section(data: memoryview, limit: int) -> tuple[bytes, memoryview]:

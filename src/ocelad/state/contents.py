@@ -25,7 +25,7 @@ from ..tracker.metric_tracker import LEARNED
 from ..tracker.units import FIRST, FixedScale, RunningScale, Scale
 from . import options
 from .container import Arrays
-from .header import check_tracker, number_word
+from .header import check_tracker, json_number
 from .kinds import room
 
 UNSAVED = {
@@ -33,9 +33,9 @@ UNSAVED = {
     "preprocessor_",
     "_history",
     "_own_lock",
-}  # in other words, or not at all
+}  # saved in another form, or not at all
 SMALL = 64
-"""Engines for so many features are kept as they were when new."""
+"""Up to this number of features, engines are kept as they were when new."""
 _NEW: dict[tuple[bytes, int, int, int], Engine] = {}
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -48,32 +48,32 @@ def describe(tracker: MetricTracker) -> tuple[options.Options, dict[str, Any], A
                 "tracker has learned nothing since its components_ were set; a file holds what is learned"
             )
         engine, n = tracker._fitted(), int(tracker.n_features_in_)
-        chosen = options.of(tracker, UNSAVED)
-        options.check_preprocessor(chosen.arrays.get("preprocessor"), n)
-        given = _check_unchanged(tracker, engine, chosen)
+        settings = options.of(tracker, UNSAVED)
+        options.check_preprocessor(settings.arrays.get("preprocessor"), n)
+        given = _check_unchanged(tracker, engine, settings)
         entries = {
             "n_features": n,
             "feature_names": options.feature_names(tracker),
             "t": engine.t,
-            "scale": _scale_words(tracker._scale),
-            "threshold": number_word(tracker._threshold),
+            "scale": _scale_entry(tracker._scale),
+            "threshold": json_number(tracker._threshold),
             "given": None if given is None else given.mu,
             "history": None,
         }
-        arrays = dict(chosen.arrays) if given is None else chosen.arrays | {"given": given.M}
+        arrays = dict(settings.arrays) if given is None else settings.arrays | {"given": given.M}
         arrays |= engine.snapshot()
         if tracker._history is not None:
             entries["history"], more = room("History").describe(tracker._history)
             arrays |= prefixed("history.", more)
-    check_tracker(entries, _base(chosen))  # never write what would not be read
-    return chosen, entries, arrays
+    check_tracker(entries, _base(settings))  # never write what would not be read
+    return settings, entries, arrays
 
 
 def prefixed(prefix: str, arrays: Arrays) -> Arrays:
     return {prefix + name: array for name, array in arrays.items()}
 
 
-def part(prefix: str, arrays: Arrays) -> tuple[Arrays, Arrays]:
+def split_off(prefix: str, arrays: Arrays) -> tuple[Arrays, Arrays]:
     """The arrays whose names begin so, by the rest of their names, and the others, which must come before them."""
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     others = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
@@ -82,20 +82,20 @@ def part(prefix: str, arrays: Arrays) -> tuple[Arrays, Arrays]:
     return own, others
 
 
-def _base(chosen: options.Options) -> Any:
+def _base(settings: options.Options) -> Any:
     """The length of the shortest intervals."""
-    base = chosen.parameters["base"]
+    base = settings.parameters["base"]
     return base.base if isinstance(base, Intervals) else base
 
 
-def _check_unchanged(tracker: MetricTracker, engine: Engine, chosen: options.Options) -> Metric | None:
+def _check_unchanged(tracker: MetricTracker, engine: Engine, settings: options.Options) -> Metric | None:
     """A file holds one set of options: those that were read at the first comparison must still be there. Where
     the learners begin may be another matrix, if components_ were set, which is returned."""
-    recipe, given = engine.recipe, None
-    anew = _new(tracker, chosen, recipe.n).recipe if _is_small(chosen, recipe.n) else recipe_of(tracker, recipe.n)
+    recipe, given, n = engine.recipe, None, engine.recipe.n
+    anew = _new(tracker, settings, n).recipe if _is_small(settings, n) else recipe_of(tracker, n)
     if not isinstance(recipe.origin, float) and not _from_options(recipe, anew):
         given = Metric(recipe.origin, recipe.mu)
-        anew = recipe_of(tracker, recipe.n, given)
+        anew = recipe_of(tracker, n, given)
     scale = first_scale(tracker)
     if not (
         (anew is recipe or _same_recipe(anew, recipe))
@@ -108,14 +108,14 @@ def _check_unchanged(tracker: MetricTracker, engine: Engine, chosen: options.Opt
     return given
 
 
-def _is_small(chosen: options.Options, n: int) -> bool:
-    return n <= SMALL and not chosen.arrays and len(chosen.text) <= options.SHORT
+def _is_small(settings: options.Options, n: int) -> bool:
+    return n <= SMALL and not settings.arrays and len(settings.text) <= options.SHORT
 
 
-def _new(tracker: MetricTracker, chosen: options.Options, n: int, levels: int = 1, columns: int = 1) -> Engine:
+def _new(tracker: MetricTracker, settings: options.Options, n: int, levels: int = 1, columns: int = 1) -> Engine:
     """An engine of these options and of this size that has not begun. It is kept, for a fleet has many trackers
     alike, and making it takes longer than all else."""
-    key = (chosen.text, n, levels, -(-columns // 4))
+    key = (settings.text, n, levels, -(-columns // 4))
     engine = _NEW.get(key)
     if engine is None:
         engine = algorithm_2(tracker, n)
@@ -142,18 +142,18 @@ def _from_options(recipe: Recipe, anew: Recipe) -> bool:
 
 def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> MetricTracker:
     """The tracker of options, entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
-    chosen = options.read(MetricTracker, text, arrays, limit // 2)
-    base = _base(chosen)
+    settings = options.read(MetricTracker, text, arrays, limit // 2)
+    base = _base(settings)
     check_tracker(entries, base)
     n, t = entries["n_features"], entries["t"]
     levels = active(base + t, base)
-    tracker = MetricTracker(**chosen.parameters)
-    watched, arrays = part("history.", arrays) if entries["history"] is not None else ({}, arrays)
-    left = limit - 2 * sum(array.nbytes for array in (*chosen.arrays.values(), *watched.values()))
+    tracker = MetricTracker(**settings.parameters)
+    watched, arrays = split_off("history.", arrays) if entries["history"] is not None else ({}, arrays)
+    left = limit - 2 * sum(array.nbytes for array in (*settings.arrays.values(), *watched.values()))
     _check_size(entries, arrays, tracker, levels, left)
-    engine = _begin(entries, arrays, tracker, chosen, levels)
+    engine = _begin(entries, arrays, tracker, settings, levels)
     own = ["given"] if entries["given"] is not None else []
-    expected = [*chosen.arrays, *own, *engine.learned]
+    expected = [*settings.arrays, *own, *engine.learned]
     if list(arrays) != expected:
         raise ValueError(f"its arrays are {', '.join(arrays) or 'none'}, expected {', '.join(expected)}")
     with _ONE_AT_A_TIME:
@@ -183,14 +183,14 @@ def _check_size(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker,
 
 
 def _begin(
-    entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker, chosen: options.Options, levels: int
+    entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker, settings: options.Options, levels: int
 ) -> Engine:
     """The engine before its first comparison."""
     n, mu = entries["n_features"], entries["given"]
     validate.n_components(tracker.n_components, n)
     options.check_preprocessor(tracker.preprocessor, n)
-    if mu is None and "matrices" not in arrays and _is_small(chosen, n):
-        return _new(tracker, chosen, n, levels, 1 + widest(n, arrays))
+    if mu is None and "matrices" not in arrays and _is_small(settings, n):
+        return _new(tracker, settings, n, levels, 1 + widest(n, arrays))
     given = None
     if mu is not None:
         M = arrays.get("given", np.zeros(0))
@@ -210,21 +210,21 @@ def _begin(
     return algorithm_2(tracker, n, given)
 
 
-def _scale_words(scale: Scale) -> dict[str, Any] | None:
+def _scale_entry(scale: Scale) -> dict[str, Any] | None:
     if not isinstance(scale, RunningScale):
         return None
     return {"value": scale.value, "count": scale.count, "first": scale.first}
 
 
 def _scale(tracker: MetricTracker, entries: dict[str, Any]) -> Scale:
-    words, t, fresh = entries["scale"], entries["t"], first_scale(tracker)
+    entry, t, fresh = entries["scale"], entries["t"], first_scale(tracker)
     if isinstance(fresh, FixedScale):
-        if words is not None:
+        if entry is not None:
             raise ValueError("scale must be null where the unit is fixed")
         return fresh
-    if not isinstance(words, dict) or words.keys() != {"value", "count", "first"}:
+    if not isinstance(entry, dict) or entry.keys() != {"value", "count", "first"}:
         raise ValueError("scale must have value, count and first")
-    value, count, first = words["value"], words["count"], words["first"]
+    value, count, first = entry["value"], entry["count"], entry["first"]
     most = t if entries["given"] is None else 2**62  # setting components_ starts the time anew, not the unit
     if not (type(count) is int and 0 <= count <= most and isinstance(first, list)):
         raise ValueError(f"scale has count {count!r} at time {t}")

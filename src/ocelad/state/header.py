@@ -1,4 +1,4 @@
-"""JSON objects in one way of writing them, checks of what they say, and the words of version 1 in today's."""
+"""JSON objects in one way of writing them, and checks of what they say."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any
 _TRACKER = {"n_features", "feature_names", "t", "scale", "threshold", "given", "history"}
 _LAST = 2**62  # the clock is an int64 in compiled code
 _UNUSUAL = ("inf", "-inf", "nan")  # JSON has no numbers for these
-_JSON = 64  # a byte of JSON becomes at most so many bytes of objects
+_JSON = 64  # bytes of objects that a byte of JSON becomes at most
 _encode = json.JSONEncoder(sort_keys=True, allow_nan=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
-spaced = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
-"""How version 1 was written."""
 
 
 def to_json(entries: dict[str, Any]) -> bytes:
@@ -34,7 +32,7 @@ def from_json(data: bytes, encode: Callable[[Any], str] = _encode) -> dict[str, 
 
 
 def check_length(size: int, limit: int) -> None:
-    """Before JSON is parsed: whether its objects fit into so many bytes."""
+    """Before JSON is parsed: whether its objects fit into ``limit`` bytes."""
     if _JSON * size > limit:
         raise ValueError(f"its header of {size} bytes is too long for a limit of {limit}")
 
@@ -45,32 +43,6 @@ def estimator(entries: dict[str, Any]) -> str:
     if not isinstance(name, str):
         raise ValueError("its header does not say of which class it is")
     return name
-
-
-def upgraded(entries: Any) -> Any:
-    """Entries of version 1, in today's words: options that belong to a step, or to intervals, had names of their
-    own, and no tracker had a history."""
-    if not isinstance(entries, dict):
-        return entries
-    entries = {name: upgraded(value) for name, value in entries.items()}
-    if "given" in entries:
-        entries["history"] = None
-    if not {"weights", "step", "base"} <= entries.keys():
-        return entries
-    if not {"threshold_step", "step_cap", "start", "order"} <= entries.keys():
-        raise ValueError("its options are not those of version 1")
-    order, weights = entries.pop("order"), entries["weights"]
-    if isinstance(weights, dict) and weights.get("part") == "OceladWeights":
-        weights["order"] = order
-    elif order != "before":
-        raise ValueError("it has order='after', which only OceladWeights has now")
-    step, threshold, capped = entries["step"], entries.pop("threshold_step"), entries.pop("step_cap")
-    if (threshold, capped) != (0.1, False):
-        entries["step"] = {"part": "Step", "size": step, "threshold": threshold, "capped": capped}
-    start = entries.pop("start")
-    if start != "fresh":
-        entries["base"] = {"part": "Intervals", "base": entries["base"], "start": start}
-    return entries
 
 
 def fits(value: Any, shape: Any) -> bool:
@@ -116,6 +88,6 @@ def check_count(number: Any, name: str) -> None:
         raise ValueError(f"{name} must be an integer >= 0, got {number!r}")
 
 
-def number_word(value: float | None) -> float | str | None:
+def json_number(value: float | None) -> float | str | None:
     """A number as JSON can say it."""
     return value if value is None or math.isfinite(value) else repr(value)

@@ -1,4 +1,4 @@
-"""A tracker's options as JSON: numbers and words as they are, parts by name and fields, matrices as arrays.
+"""A tracker's options as JSON: numbers and strings as they are, parts by name and fields, matrices as arrays.
 
 Nothing in a file is ever looked up outside this list of parts, and nothing in it is a program.
 """
@@ -46,37 +46,37 @@ SHORT = 4096
 
 
 class Options(NamedTuple):
-    """The options of an estimator: as JSON, as a dictionary of words, and as they are."""
+    """The options of an estimator: as JSON text, as a JSON object, and as they are."""
 
     text: bytes
-    words: dict[str, Any]
+    entries: dict[str, Any]
     parameters: dict[str, Any]
     arrays: Arrays  # those among the parameters
 
 
 def encode(options: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
     """What JSON can say of the options, and the arrays among them."""
-    words: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     arrays: Arrays = {}
     for name, value in options.items():
         if type(value) in PARTS.values():
-            words[name] = {"part": type(value).__name__, **_fields(value)}
-        elif (word := _word(value)) is not None or value is None:
-            words[name] = word
+            entries[name] = {"part": type(value).__name__, **_fields(value)}
+        elif (entry := _scalar(value)) is not None or value is None:
+            entries[name] = entry
         elif isinstance(value, (list, tuple, np.ndarray)) and np.asarray(value).dtype.kind in "fiu":
-            words[name], arrays[name] = {"array": name}, np.asarray(value, dtype=np.float64)
+            entries[name], arrays[name] = {"array": name}, np.asarray(value, dtype=np.float64)
         else:
             raise ValueError(
-                f"{name}={value!r} cannot be saved: a file holds numbers, words, arrays and the parts of ocelad "
+                f"{name}={value!r} cannot be saved: a file holds numbers, strings, arrays and the parts of ocelad "
                 "itself; pickle keeps other objects"
             )
-    return words, arrays
+    return entries, arrays
 
 
 NONE = Options(b"{}", {}, {}, {})
 """Of what has none."""
 
-_SEEN: dict[tuple[int, ...], tuple[tuple[Any, ...], Options]] = {}  # by identity: 1 and 1.0 are other words
+_SEEN: dict[tuple[int, ...], tuple[tuple[Any, ...], Options]] = {}  # by identity: 1 and 1.0 differ in JSON
 
 
 def of(estimator: Any, unsaved: set[str]) -> Options:
@@ -91,8 +91,8 @@ def of(estimator: Any, unsaved: set[str]) -> Options:
     seen = _SEEN.get(key)
     if seen is not None:
         return seen[1]
-    words, arrays = encode(dict(zip(known, values, strict=True)))
-    options = read(kind, to_json(words), arrays)  # refuses here what it would refuse when read
+    entries, arrays = encode(dict(zip(known, values, strict=True)))
+    options = read(kind, to_json(entries), arrays)  # refuses here what it would refuse when read
     if not arrays and len(options.text) <= SHORT:
         if len(_SEEN) >= 64:
             _SEEN.clear()
@@ -105,15 +105,10 @@ def names(kind: Any) -> tuple[str, ...]:
     return tuple(kind._get_param_names())
 
 
-def array_names(words: Mapping[str, Any]) -> list[str]:
-    """The options that have an array of their own."""
-    return [name for name, word in words.items() if word == {"array": name}]
-
-
 def read(kind: Any, text: bytes, arrays: Arrays, limit: float = math.inf) -> Options:
     """The options again; whether they suit a tracker is for the tracker to say."""
     options = (_plain if len(text) <= SHORT else _plain.__wrapped__)(kind, text)
-    own = array_names(options.words)
+    own = [name for name, entry in options.entries.items() if entry == {"array": name}]
     if not own:
         return options
     for name in own:
@@ -128,17 +123,17 @@ def read(kind: Any, text: bytes, arrays: Arrays, limit: float = math.inf) -> Opt
 @lru_cache(maxsize=64)
 def _plain(kind: Any, text: bytes) -> Options:
     """The options but for those that are arrays."""
-    words, parameters = from_json(text), {}
-    if words.keys() != set(names(kind)):
+    entries, parameters = from_json(text), {}
+    if entries.keys() != set(names(kind)):
         raise ValueError(f"its options are not those of {kind.__name__}")
-    for name, word in words.items():
-        if isinstance(word, list):
+    for name, entry in entries.items():
+        if isinstance(entry, list):
             raise ValueError(f"option {name} is a list; arrays have members of their own")
-        if not isinstance(word, dict):
-            parameters[name] = _moderate(name, word)
-        elif word != {"array": name}:
-            parameters[name] = _part(name, dict(word))
-    return Options(text, words, parameters, {})
+        if not isinstance(entry, dict):
+            parameters[name] = _moderate(name, entry)
+        elif entry != {"array": name}:
+            parameters[name] = _part(name, dict(entry))
+    return Options(text, entries, parameters, {})
 
 
 def feature_names(estimator: Any) -> list[str] | None:
@@ -158,8 +153,8 @@ def check_preprocessor(given: Any, n: int) -> None:
         raise ValueError(f"preprocessor must be None or an array of points with {n} features")
 
 
-def _word(value: Any) -> bool | int | float | str | None:
-    """A value that JSON has a word for, None for any other."""
+def _scalar(value: Any) -> bool | int | float | str | None:
+    """A value that JSON can hold, None for any other."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if is_number(value):
@@ -168,26 +163,26 @@ def _word(value: Any) -> bool | int | float | str | None:
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    return {field.name: _word(getattr(part, field.name)) for field in fields(part) if field.init}
+    return {field.name: _scalar(getattr(part, field.name)) for field in fields(part) if field.init}
 
 
-def _part(option: str, word: dict[str, Any]) -> Any:
-    name = word.pop("part", None)
+def _part(option: str, entry: dict[str, Any]) -> Any:
+    name = entry.pop("part", None)
     if not isinstance(name, str) or name not in PARTS:
         raise ValueError(f"option {option} names no known part: {name!r}")
     expected = {field.name: type(field.default) for field in fields(PARTS[name]) if field.init}
-    if word.keys() != expected.keys():
-        raise ValueError(f"option {option}: {name} has fields {sorted(expected)}, found {sorted(word)}")
+    if entry.keys() != expected.keys():
+        raise ValueError(f"option {option}: {name} has fields {sorted(expected)}, found {sorted(entry)}")
     for field, kind in expected.items():
-        if type(word[field]) is not kind and not (kind is float and type(word[field]) is int):
-            raise ValueError(f"option {option}: {field} must be of type {kind.__name__}, got {word[field]!r}")
+        if type(entry[field]) is not kind and not (kind is float and type(entry[field]) is int):
+            raise ValueError(f"option {option}: {field} must be of type {kind.__name__}, got {entry[field]!r}")
         if kind is float:
-            _moderate(field, word[field])
-    return PARTS[name](**word)
+            _moderate(field, entry[field])
+    return PARTS[name](**entry)
 
 
-def _moderate(name: str, word: Any) -> Any:
+def _moderate(name: str, entry: Any) -> Any:
     """JSON knows integers that no float can hold."""
-    if isinstance(word, int) and abs(word) >= 2**62:
+    if isinstance(entry, int) and abs(entry) >= 2**62:
         raise ValueError(f"{name} is too large")
-    return word
+    return entry

@@ -18,7 +18,7 @@ from ..tracker.inputs import preprocessor
 from ..tracker.pair_sampling import check
 from . import contents, options
 from .container import Arrays
-from .contents import part, prefixed
+from .contents import prefixed, split_off
 from .header import check_count, check_keys, check_names, to_json
 
 _ENTRIES = {"tracker", "n_features", "feature_names", "number", "labels", "random", "learned"}
@@ -36,7 +36,7 @@ _SPARSE = ("points.data", "points.indices", "points.indptr")
 _INTEGERS = {np.dtype(code).name: np.dtype(code) for code in "bhilqBHIL"}
 _FLOATS = {np.dtype(code).name: np.dtype(code) for code in "efd"}
 _OTHERS = {"bool": np.dtype(bool), "str": np.dtype(str), "object": np.dtype(object)}
-_KEYS = 624  # words in the state of the random numbers, which are those of a Mersenne twister
+_KEYS = 624  # integers in the state of the random numbers, which are those of a Mersenne twister
 
 
 def describe(tracker: SupervisedMetricTracker) -> tuple[options.Options, dict[str, Any], Arrays]:
@@ -47,9 +47,9 @@ def describe(tracker: SupervisedMetricTracker) -> tuple[options.Options, dict[st
 
 def _describe(tracker: SupervisedMetricTracker) -> tuple[options.Options, dict[str, Any], Arrays]:
     check_is_fitted(tracker, "tracker_")
-    chosen = options.of(_without_tracker(tracker), _UNSAVED)
+    settings = options.of(_without_tracker(tracker), _UNSAVED)
     n = int(tracker.n_features_in_)
-    _check_options(tracker, chosen.arrays.get("preprocessor"), n)
+    _check_options(tracker, settings.arrays.get("preprocessor"), n)
     if not options.same_preprocessor(tracker):
         raise ValueError("preprocessor has changed since the first point; set it back, or start a new tracker")
     template, arrays_of_template = _template(tracker.tracker)
@@ -65,9 +65,9 @@ def _describe(tracker: SupervisedMetricTracker) -> tuple[options.Options, dict[s
         "random": random,
         "learned": learned,
     }
-    arrays = chosen.arrays | prefixed("tracker.", arrays_of_template) | {"random": keys} | _points(points)
-    _check(chosen, entries)
-    return chosen, entries, arrays | prefixed("learned.", arrays_of_learned)
+    arrays = settings.arrays | prefixed("tracker.", arrays_of_template) | {"random": keys} | _points(points)
+    _check(settings, entries)
+    return settings, entries, arrays | prefixed("learned.", arrays_of_learned)
 
 
 def _check_options(tracker: SupervisedMetricTracker, points: Any, n: int) -> None:
@@ -91,32 +91,32 @@ def _template(tracker: Any) -> tuple[dict[str, Any] | None, Arrays]:
         return None, {}
     if type(tracker) is not MetricTracker:
         raise ValueError(f"tracker={tracker!r} cannot be saved: a file holds a MetricTracker")
-    chosen = options.of(MetricTracker(**tracker.get_params(deep=False)), set())
-    return chosen.words, chosen.arrays
+    settings = options.of(MetricTracker(**tracker.get_params(deep=False)), set())
+    return settings.entries, settings.arrays
 
 
 def _learned(tracker: MetricTracker) -> tuple[dict[str, Any], Arrays]:
     """The tracker behind; its options alone, if no point has been compared yet."""
     if tracker._given is None and "_engine" not in vars(tracker):
-        chosen = options.of(tracker, contents.UNSAVED)
-        return {"options": chosen.words}, chosen.arrays
-    chosen, entries, arrays = contents.describe(tracker)
-    return {"options": chosen.words, **entries}, arrays
+        settings = options.of(tracker, contents.UNSAVED)
+        return {"options": settings.entries}, settings.arrays
+    settings, entries, arrays = contents.describe(tracker)
+    return {"options": settings.entries, **entries}, arrays
 
 
 def _labels(y: Any) -> dict[str, Any]:
     kind = "str" if y.dtype.kind == "U" else y.dtype.name
-    words = {"kind": kind, "values": y.tolist()}
-    _restored_labels(words, math.inf)
-    return words
+    entry = {"kind": kind, "values": y.tolist()}
+    _restored_labels(entry, math.inf)
+    return entry
 
 
-def _restored_labels(words: Any, limit: float) -> Any:
-    check_keys(words, {"kind", "values"})
-    kind, values = words["kind"], words["values"]
+def _restored_labels(entry: Any, limit: float) -> Any:
+    check_keys(entry, {"kind", "values"})
+    kind, values = entry["kind"], entry["values"]
     dtype = (_INTEGERS | _FLOATS | _OTHERS).get(kind) if isinstance(kind, str) else None
     if dtype is None or not isinstance(values, list):
-        raise ValueError(f"labels of kind {kind!r} cannot be in a file: numbers and words can")
+        raise ValueError(f"labels of kind {kind!r} cannot be in a file: numbers and strings can")
     expected = {"b": bool, "i": int, "u": int, "f": float}.get(dtype.kind, str)
     if not all(type(value) is expected for value in values):
         raise ValueError(f"labels of kind {kind} must all be of type {expected.__name__}")
@@ -141,9 +141,9 @@ def _random(rng: np.random.RandomState) -> tuple[dict[str, Any], np.ndarray[Any,
     return {"position": int(state["state"]["pos"]), "normal": normal}, state["state"]["key"].astype(np.int64)
 
 
-def _restored_random(words: Any, keys: Any) -> np.random.RandomState:
-    check_keys(words, {"position", "normal"})
-    position, normal = words["position"], words["normal"]
+def _restored_random(entry: Any, keys: Any) -> np.random.RandomState:
+    check_keys(entry, {"position", "normal"})
+    position, normal = entry["position"], entry["normal"]
     if keys.shape != (_KEYS,) or keys.dtype.kind != "i" or not ((keys >= 0) & (keys < 2**32)).all():
         raise ValueError(f"random must be {_KEYS} integers of 32 bits")
     if type(position) is not int or not 0 <= position <= _KEYS or not (normal is None or type(normal) is float):
@@ -180,9 +180,9 @@ def _restored_points(arrays: Arrays, m: int, n: int) -> Any:
     return sparse.csr_array((data, indices, indptr), shape=(m, n))
 
 
-def _check(chosen: options.Options, entries: dict[str, Any]) -> None:
+def _check(settings: options.Options, entries: dict[str, Any]) -> None:
     check_keys(entries, _ENTRIES)
-    if chosen.words["tracker"] is not None:
+    if settings.entries["tracker"] is not None:
         raise ValueError("the option tracker has an entry of its own")
     check_count(entries["number"], "number")
     check_count(entries["n_features"], "n_features")
@@ -193,18 +193,18 @@ def _check(chosen: options.Options, entries: dict[str, Any]) -> None:
 
 def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> SupervisedMetricTracker:
     """The tracker of options, entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
-    inner, outer = part("learned.", arrays)
+    inner, outer = split_off("learned.", arrays)
     of_template = {name.removeprefix("tracker."): outer[name] for name in outer if name.startswith("tracker.")}
-    chosen = options.read(SupervisedMetricTracker, text, outer, limit // 2)
-    _check(chosen, entries)
+    settings = options.read(SupervisedMetricTracker, text, outer, limit // 2)
+    _check(settings, entries)
     n = entries["n_features"]
     y = _restored_labels(entries["labels"], limit // 2)
     left = limit - 2 * y.nbytes - 3 * sum(array.nbytes for array in outer.values())
     if left < 0:
         raise ValueError(f"its points and options take more than {limit} bytes")
-    tracker = SupervisedMetricTracker(**chosen.parameters)
+    tracker = SupervisedMetricTracker(**settings.parameters)
     template = None if entries["tracker"] is None else _read_options(entries["tracker"], of_template, left)
-    expected = [*chosen.arrays, *prefixed("tracker.", template.arrays if template else {}), "random"]
+    expected = [*settings.arrays, *prefixed("tracker.", template.arrays if template else {}), "random"]
     if list(outer) not in ([*expected, "points"], [*expected, *_SPARSE]):
         raise ValueError(f"its arrays are {', '.join(outer)}, expected {', '.join(expected)} and points")
     _check_options(tracker, tracker.preprocessor, n)
@@ -219,22 +219,22 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     return tracker
 
 
-def _read_options(words: Any, arrays: Arrays, limit: int) -> options.Options:
-    if not isinstance(words, dict):
+def _read_options(entries: Any, arrays: Arrays, limit: int) -> options.Options:
+    if not isinstance(entries, dict):
         raise ValueError("its options are not those of MetricTracker")
-    return options.read(MetricTracker, to_json(words), arrays, limit // 2)
+    return options.read(MetricTracker, to_json(entries), arrays, limit // 2)
 
 
 def _restored_tracker(entries: Any, arrays: Arrays, n: int, limit: int) -> MetricTracker:
     if not isinstance(entries, dict) or "options" not in entries:
         raise ValueError("learned must have the entries of a MetricTracker")
-    words = entries.pop("options")
+    own = entries.pop("options")
     if not entries:
-        chosen = _read_options(words, arrays, limit)
-        if list(arrays) != list(chosen.arrays):
+        settings = _read_options(own, arrays, limit)
+        if list(arrays) != list(settings.arrays):
             raise ValueError("a tracker that has learned nothing has no arrays but those of its options")
-        return MetricTracker(**chosen.parameters)
-    tracker = contents.rebuild(_read_options(words, arrays, limit).text, entries, arrays, limit)
+        return MetricTracker(**settings.parameters)
+    tracker = contents.rebuild(_read_options(own, arrays, limit).text, entries, arrays, limit)
     if tracker.n_features_in_ != n:
         raise ValueError(f"learned has {tracker.n_features_in_} features, points have {n}")
     return tracker

@@ -4,6 +4,7 @@ are, whose comment is the SHA-256 of all before it. They are read, not written."
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 import struct
@@ -15,32 +16,34 @@ from ..engine.checks import LEVEL, split, take
 from ..protocols import Array
 from . import contents, header
 from .container import DTYPES, Arrays
-from .contents import part, prefixed
+from .contents import prefixed, split_off
 
 _RECORD = struct.Struct("<4sHHHHHLLLHH")
 _SEAL = 64  # length of the checksum, in hexadecimal digits
 _MOST = 24  # members, each with a name of at most 32 letters
+_encode = json.JSONEncoder(sort_keys=True, allow_nan=False).encode  # with spaces after commas and colons
 _NPY = re.compile(r"\{'descr': '<(f8|i8)', 'fortran_order': False, 'shape': \(([0-9, ]{0,60})\), \} *\n")
 
 
 def read(data: memoryview, limit: int) -> tuple[str, dict[str, Any], Arrays]:
-    """The estimator's name, and entries and arrays in today's words."""
+    """The estimator's name, and entries and arrays under today's names."""
     if hashlib.sha256(data[:-_SEAL]).hexdigest().encode("ascii") != data[-_SEAL:]:
         raise ValueError("its checksum does not match: a byte has changed, or the file was cut short")
     members = _members(data)
-    words = members.pop("header.json", None)
-    if words is None:
+    text = members.pop("header.json", None)
+    if text is None:
         raise ValueError("it has no header.json")
-    header.check_length(len(words), limit)
-    entries = header.from_json(bytes(words), header.spaced)
+    header.check_length(len(text), limit)
+    entries = header.from_json(bytes(text), _encode)
     if entries.pop("format", None) != "ocelad" or entries.pop("version", None) != 1:
         raise ValueError("its header does not say that it is a file of ocelad, version 1")
     arrays = {name.removesuffix(".npy"): _array(name, view) for name, view in members.items()}
-    estimator, entries = header.estimator(entries), header.upgraded(entries)
-    learned, others = part("learned.", arrays)
+    estimator, entries = header.estimator(entries), _upgraded_entries(entries)
+    learned, others = split_off("learned.", arrays)
     if learned:
-        return estimator, entries, others | prefixed("learned.", _upgraded(entries.get("learned"), learned, limit))
-    return estimator, entries, _upgraded(entries, arrays, limit)
+        learned = _upgraded_arrays(entries.get("learned"), learned, limit)
+        return estimator, entries, others | prefixed("learned.", learned)
+    return estimator, entries, _upgraded_arrays(entries, arrays, limit)
 
 
 def _members(data: memoryview) -> dict[str, memoryview]:
@@ -77,12 +80,38 @@ def _array(name: str, data: memoryview) -> np.ndarray[Any, Any]:
     return np.ndarray(shape, DTYPES[match[1]], buffer=data, offset=start)
 
 
+def _upgraded_entries(entries: Any) -> Any:
+    """Entries under today's names: options that belong to a step, or to intervals, had names of their own, and no
+    tracker had a history."""
+    if not isinstance(entries, dict):
+        return entries
+    entries = {name: _upgraded_entries(value) for name, value in entries.items()}
+    if "given" in entries:
+        entries["history"] = None
+    if not {"weights", "step", "base"} <= entries.keys():
+        return entries
+    if not {"threshold_step", "step_cap", "start", "order"} <= entries.keys():
+        raise ValueError("its options are not those of version 1")
+    order, weights = entries.pop("order"), entries["weights"]
+    if isinstance(weights, dict) and weights.get("part") == "OceladWeights":
+        weights["order"] = order
+    elif order != "before":
+        raise ValueError("it has order='after', which only OceladWeights has now")
+    step, threshold, capped = entries["step"], entries.pop("threshold_step"), entries.pop("step_cap")
+    if (threshold, capped) != (0.1, False):
+        entries["step"] = {"part": "Step", "size": step, "threshold": threshold, "capped": capped}
+    start = entries.pop("start")
+    if start != "fresh":
+        entries["base"] = {"part": "Intervals", "base": entries["base"], "start": start}
+    return entries
+
+
 _TERMS = 48  # that a level had at most
 _WAITING = {"ranks", "rows", "counts", "term_weights", "eigenvalues", "sigma"}
 _BY_LEVEL = ("losses", "mu", "discarded", "ranks", "sigma", "debt", "counts", "since", "touched")
 
 
-def _upgraded(entries: Any, arrays: Arrays, limit: int) -> Arrays:
+def _upgraded_arrays(entries: Any, arrays: Arrays, limit: int) -> Arrays:
     """The arrays of a tracker under today's names: what there is for each level was in arrays of its own."""
     if "mu" not in arrays or "state" not in arrays:
         return arrays

@@ -42,8 +42,8 @@ def describe(history: History) -> tuple[dict[str, Any], Arrays]:
         "stride": history.stride,
         "t": history._t,
         "pending": pending is not None,
-        "alarm": alarm_words(history.alarm),
-        "new_alarm": alarm_words(history._new_alarm),
+        "alarm": alarm_entry(history.alarm),
+        "new_alarm": alarm_entry(history._new_alarm),
         "events": [list(astuple(event)) for event in history.events],
     }
     arrays: Arrays = {
@@ -59,7 +59,7 @@ def describe(history: History) -> tuple[dict[str, Any], Arrays]:
     return entries, arrays
 
 
-def alarm_words(alarm: Any) -> dict[str, Any] | None:
+def alarm_entry(alarm: Any) -> dict[str, Any] | None:
     if alarm is None:
         return None
     if type(alarm) is not ChangeAlarm:
@@ -105,12 +105,12 @@ def rebuild(entries: Any, arrays: Arrays, tracker: MetricTracker) -> History:
     return history
 
 
-def alarm_of(words: Any) -> ChangeAlarm | None:
-    if words is None:
+def alarm_of(entry: Any) -> ChangeAlarm | None:
+    if entry is None:
         return None
-    if not (fits(words, _ALARM) and fits(words["state"], _STATE)):
+    if not (fits(entry, _ALARM) and fits(entry["state"], _STATE)):
         raise ValueError("history's alarm is not one that a ChangeAlarm has given")
-    alarm, state = ChangeAlarm(**{name: words[name] for name in ("steps", "odds", "memory")}), words["state"]
+    alarm, state = ChangeAlarm(**{name: entry[name] for name in ("steps", "odds", "memory")}), entry["state"]
     summed = [*state["jump"][1], *state["drift"][1]]
     numbers = [*state["weights"], *state["errors"], *state["square"], state["jump"][0], state["drift"][0]]
     if not all(fits(pair, [int, float]) for pair in summed) or not all(type(x) is float for x in numbers):
@@ -121,9 +121,9 @@ def alarm_of(words: Any) -> ChangeAlarm | None:
     return alarm
 
 
-def _events(words: Any) -> list[Event]:
+def _events(entry: Any) -> list[Event]:
     event: Any
-    for event in words if isinstance(words, list) else [None]:
+    for event in entry if isinstance(entry, list) else [None]:
         if not fits(event, [int, str, int, float]) or event[1] not in ("jump", "drift") or math.isnan(event[3]):
             raise ValueError("history's events must have t, kind, onset and strength each")
-    return [Event(*event) for event in words]
+    return [Event(*event) for event in entry]
