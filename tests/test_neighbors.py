@@ -13,50 +13,81 @@ from sklearn.exceptions import NotFittedError
 from given import Given, semidefinite
 from ocelad import MetricTracker
 from ocelad.neighbors import MovingIndex, change, projection
-from ocelad.neighbors.projection import Form, Projection
+from ocelad.neighbors import index as index_module
+from ocelad.neighbors.projection import Projection
 from streams import comparisons
 
 
-def form_of(metric):
-    M = np.asarray(metric.get_mahalanobis_matrix(), dtype=float)
-    return Form(M, *change.columns(metric, M))
+def rounding(M, u):
+    """How far two ways of computing u'Mu can be apart, for each of m differences u.
+
+    As |M_ij| <= sqrt(M_ii M_jj), the terms |u_i M_ij u_j| add up to no more than trace(M) |u|^2. A term of u'Mu is
+    rounded 2 n times at most, one of |Lu|^2 with |L|^2 = trace(M) 3 n times, each by eps / 2 of it: 2.5 n eps.
+    M = L'L holds up to the rounding in eigenvectors or in a product of columns, of the order of n eps |M|, and up
+    to eigenvalues below n eps |M| that are left out. Together that is below 8 n eps; + 4 is for small n.
+    """
+    return 8 * (len(M) + 4) * np.finfo(float).eps * np.trace(M) * np.square(u).sum(axis=1)
 
 
-def brute(metric, X, queries, k, ids=None, reach=np.inf):
-    """One point at a time, in the order of squared distance and then of arrival."""
-    form, ids = form_of(metric), np.arange(len(X)) if ids is None else ids
-    distances, found = np.full((len(queries), k), np.inf), np.full((len(queries), k), -1)
-    for row, q in enumerate(queries):
-        square = [float(form.measured(np.array([x]), np.zeros(1, dtype=np.int64), q)[0]) for x in X]
-        literal = [(x - q) @ form.M @ (x - q) for x in X]
-        np.testing.assert_allclose(square, literal, rtol=1e-6, atol=1e-9 * max(map(abs, literal), default=0.0))
-        order = sorted(range(len(X)), key=lambda i: (square[i], i))
-        order = [i for i in order if np.sqrt(square[i]) <= reach][:k]
-        distances[row, : len(order)] = [np.sqrt(square[i]) for i in order]
-        found[row, : len(order)] = [ids[i] for i in order]
-    return distances, found
+def check_neighbours(found, M, X, queries, k, ids=None, reach=np.inf):
+    """Hold what was found against u'Mu of every point, by numpy.
+
+    Each distance agrees up to rounding. Points whose distances are farther apart than that are never exchanged:
+    where all are, only one answer passes. Of equally near points those that came first are found, and first.
+    """
+    names = np.arange(len(X)) if ids is None else np.array(ids, dtype=int)
+    for q, d, got in zip(queries, *found, strict=True):
+        u = X - q
+        square, error = np.einsum("ij,jk,ik->i", u, M, u), rounding(M, u)
+        low, high = square - error, square + error
+        at = np.array([np.flatnonzero(names == each).item() for each in got if each != -1], dtype=int)
+        count, others = len(at), np.setdiff1d(np.arange(len(X)), at)
+        assert (
+            min(k, (high < reach**2 * (1 - 1e-15)).sum()) <= count <= min(k, (low <= reach**2 * (1 + 1e-15)).sum())
+        )
+        assert len(others) == len(X) - count
+        assert (got[count:] == -1).all()
+        assert np.isinf(d[count:]).all()
+        assert (np.abs(d[:count] ** 2 - square[at]) <= error[at] + 1e-15 * square[at]).all()
+        assert (np.maximum.accumulate(low[at])[:-1] <= high[at][1:]).all()
+        assert (np.diff(d[:count]) >= 0).all()
+        assert (np.diff(at)[np.diff(d[:count]) == 0] > 0).all()
+        if 0 < count == k:
+            assert low[at].max() <= high[others].min(initial=np.inf)
+        if count == k:
+            for i in at:
+                assert i < min((j for j in others if np.array_equal(X[i], X[j])), default=len(X))
 
 
 def same(one, other):
     return one[0].tobytes() == other[0].tobytes() and np.array_equal(one[1], other[1])
 
 
-@settings(deadline=None, max_examples=60)
+@pytest.fixture
+def made(monkeypatch):
+    """How many points each projection is made of."""
+    sizes, begin = [], Projection.__init__
+    monkeypatch.setattr(Projection, "__init__", lambda own, L, X: sizes.append(len(X)) or begin(own, L, X))
+    return sizes
+
+
+@settings(deadline=None, max_examples=100)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 12),
-    st.integers(0, 40),
-    st.integers(1, 50),
+    st.integers(0, 80),
+    st.integers(1, 90),
     st.sampled_from(["spread", "grid", "copies", "far", "shell"]),
-    st.sampled_from([1, 3, 7, 1 << 14]),
+    st.sampled_from([0, 4, 1 << 60]),
+    st.sampled_from([1, 100, 1 << 20]),
 )
-def test_equal_to_brute_force_to_the_bit(seed, n, count, k, kind, block):
-    """Whatever the rank, with ties, duplicates, points far from the origin, and any size of block."""
+def test_equal_to_brute_force(seed, n, count, k, kind, cheaper, entries):
+    """Whatever the rank, with ties, duplicates, points far from the origin; measured or projected."""
     rng = np.random.default_rng(seed)
     M = semidefinite(rng, n, int(rng.integers(0, n + 1)))
     X = rng.normal(size=(count, n))
-    if kind == "grid":
-        X, M = np.round(X), np.diag(rng.integers(0, 3, n)).astype(float)
+    if kind == "grid":  # everything is an integer: no rounding, many ties
+        X, M = np.round(X), np.diag(rng.choice([0.0, 1.0, 4.0], n))
     elif kind == "copies":
         X = X[rng.integers(0, max(1, count // 4), count)] if count else X
     elif kind == "far":
@@ -65,32 +96,45 @@ def test_equal_to_brute_force_to_the_bit(seed, n, count, k, kind, block):
         X = X / np.sqrt(np.einsum("ij,jk,ik->i", X, M + np.eye(n), X))[:, None]
         M = M + np.eye(n)
     queries = np.concatenate([np.zeros((1, n)), X[:3], rng.normal(size=(3, n)) + (1e9 if kind == "far" else 0.0)])
+    if kind == "grid":
+        queries = np.round(queries)
     index = MovingIndex(Given(M, mu=2.0))
     for part in np.array_split(X, 3):
         index.add(part)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(projection, "BLOCK", block)
-        patch.setattr(projection, "ENTRIES", 4 * block)
-        assert same(index.kneighbors(queries, k), brute(Given(M), X, queries, k))
+        patch.setattr(index_module, "CHEAPER", cheaper)
+        patch.setattr(projection, "ENTRIES", entries)
+        found = index.kneighbors(queries, k)
         reached = index.kneighbors(queries, k, within_threshold=True)
-    assert same(reached, brute(Given(M), X, queries, k, reach=np.sqrt(2.0)))
+        every = index.kneighbors(queries, count + 1)
+    check_neighbours(found, M, X, queries, k)
+    check_neighbours(reached, M, X, queries, k, reach=np.sqrt(2.0))
+    for each, limit in ((found, np.inf), (reached, np.sqrt(2.0))):  # what measuring every point gives, to the bit
+        few, beyond = min(k, count), every[0] > limit
+        expected = np.where(beyond, np.inf, every[0])[:, :few], np.where(beyond, -1, every[1])[:, :few]
+        assert same([part[:, :few].copy() for part in each], [part.copy() for part in expected])
+    if kind == "grid":
+        square = np.square(X - queries[:, None]) @ M.diagonal()
+        order = np.argsort(square, axis=1, kind="stable")[:, :k]
+        assert np.array_equal(found[1][:, :count], order)
+        assert np.array_equal(found[0][:, :count], np.sqrt(np.take_along_axis(square, order, axis=1)))
 
 
 def test_few_points_are_measured(monkeypatch):
-    """The bound is tight: hardly more than k of 20,000 points have to be measured in a block."""
+    """The bound is tight: of 20,000 projected points none but the k nearest has to be measured."""
     rng = np.random.default_rng(0)
     X, queries = rng.normal(size=(20_000, 20)) + 1e6, rng.normal(size=(10, 20)) + 1e6
-    counts = []
-    measured = Form.measured
-    monkeypatch.setattr(Form, "measured", lambda own, X, at, q: counts.append(len(at)) or measured(own, X, at, q))
+    counts, nearer = [], projection.nearer
+    monkeypatch.setattr(index_module, "CHEAPER", 1 << 60)  # all queries but the first
+    monkeypatch.setattr(projection, "nearer", lambda *given: counts.append(len(given[3])) or nearer(*given))
     M = semidefinite(rng, 20, 5)
     found = MovingIndex(Given(M))
     found.add(X)
     distances, ids = found.kneighbors(queries, k=7)
-    assert max(counts) == 7
-    square = np.array([measured(form_of(Given(M)), X, np.arange(len(X)), q) for q in queries])
+    assert counts == [7] * 9
+    square = np.array([np.einsum("ij,jk,ik->i", X - q, M, X - q) for q in queries])
     assert np.array_equal(ids, np.argsort(square, axis=1, kind="stable")[:, :7])
-    assert np.array_equal(distances, np.sqrt(np.sort(square, axis=1)[:, :7]))
+    np.testing.assert_allclose(distances, np.sqrt(np.sort(square, axis=1)[:, :7]), rtol=1e-9)
 
 
 def test_the_trackers_own_distance_and_threshold():
@@ -109,33 +153,57 @@ def test_the_trackers_own_distance_and_threshold():
     assert 0 < similar.sum() < similar.size * 100
 
 
-def test_follows_the_metric_and_projects_again_only_when_it_has_moved(monkeypatch):
+# A projection is made when, since the metric moved or the last projection, measuring points has taken more than a
+# quarter of the products that projecting all of them takes: number of points x rows of L. The first 32 points are
+# measured in full, for there is nothing to compare them with.
+
+
+def test_follows_the_metric_and_projects_once_for_each(made):
+    """32 of 50 points are more than a quarter: the first query under a metric is measured, the second projects."""
     pairs, y = comparisons(seed=1, steps=200, n=5)
-    tracker, made = MetricTracker(), []
-    begin = Projection.__init__
-    monkeypatch.setattr(Projection, "__init__", lambda own, *given: made.append(1) or begin(own, *given))
+    tracker = MetricTracker()
     index = MovingIndex(tracker)
     index.add(pairs[:50, 0])
-    for start in range(0, 200, 50):
+    for moves, start in enumerate(range(0, 200, 50)):
         tracker.partial_fit(pairs[start : start + 50], y[start : start + 50])
-        for _ in range(3):
-            assert same(index.kneighbors(pairs[:4, 1], 3), brute(tracker, pairs[:50, 0], pairs[:4, 1], 3))
-    assert 1 <= len(made) <= 4
+        M = tracker.get_mahalanobis_matrix()
+        for call, part in enumerate([slice(1), slice(1, 5), slice(5, 9), slice(4)]):
+            queries = pairs[part, 1]
+            check_neighbours(index.kneighbors(queries, 3), M, pairs[:50, 0], queries, 3)
+            assert made == [50] * (moves + (call > 0))
 
 
-def test_an_old_projection_serves_as_long_as_the_metric_moves_little(monkeypatch):
-    """After single comparisons neighbours are exact, and far fewer projections than comparisons are made."""
+def test_a_single_query_after_each_comparison_never_projects(made):
     pairs, y = comparisons(seed=3, steps=700, n=12)
-    tracker, made = MetricTracker().partial_fit(pairs[:400], y[:400]), []
-    begin = Projection.__init__
-    monkeypatch.setattr(Projection, "__init__", lambda own, *given: made.append(1) or begin(own, *given))
+    tracker = MetricTracker().partial_fit(pairs[:400], y[:400])
     index = MovingIndex(tracker)
     index.add(pairs[:300, 0])
     for t in range(400, 440):
         tracker.partial_fit(pairs[t : t + 1], y[t : t + 1])
         query = pairs[t : t + 1, 1]
-        assert same(index.kneighbors(query, 5), brute(tracker, pairs[:300, 0], query, 5))
-    assert len(made) < 30
+        check_neighbours(index.kneighbors(query, 5), tracker.get_mahalanobis_matrix(), pairs[:300, 0], query, 5)
+    assert made == []
+
+
+def test_points_that_came_after_a_projection_are_measured_until_projecting_is_cheaper(made):
+    """With k = all, every point that is not projected is measured in full."""
+    rng = np.random.default_rng(0)
+    M, X, query = semidefinite(rng, 4, 3), rng.normal(size=(60, 4)), rng.normal(size=(1, 4))
+    index = MovingIndex(Given(M))
+    index.add(X[:40])
+    sizes = []
+    for call in range(10):
+        if call == 2:
+            index.add(X[40:50])
+        if call == 6:
+            index.remove(np.arange(10))
+        stored = X[10:50] if call >= 6 else X[: len(index)]
+        check_neighbours(index.kneighbors(query, 60), M, stored, query, 60, index.ids)
+        sizes.append(len(made))
+    # 40 measured, then projected; the 10 new ones measured twice, more than 50 / 4, then projected; the removal
+    # leaves nothing projected: measured, then projected
+    assert sizes == [0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert made == [40, 50, 40]
 
 
 @settings(deadline=None, max_examples=30)
@@ -163,8 +231,8 @@ def test_any_order_of_adding_removing_and_moving(seed):
         assert len(index) == len(points)
         assert index.ids.tolist() == list(points)
         queries = rng.normal(size=(2, 3))
-        expected = brute(metric, np.array(list(points.values())).reshape(-1, 3), queries, 4, list(points))
-        assert same(index.kneighbors(queries, 4), expected)
+        stored = np.array(list(points.values())).reshape(-1, 3)
+        check_neighbours(index.kneighbors(queries, 4), metric.M, stored, queries, 4, list(points))
 
 
 def test_what_is_handed_out_or_taken_in_is_a_copy():

@@ -23,6 +23,7 @@ from ..protocols import Array
 EPS = float(np.finfo(np.float64).eps)
 SMALLEST = 1e-280
 """Below this an entry of M has lost digits."""
+LARGEST_UNIT = 1.0 / math.sqrt(SMALLEST)
 
 
 class MovingMetric(Protocol):
@@ -41,20 +42,29 @@ def matrix(metric: MovingMetric, n: int) -> Array:
     if M.shape != (n, n):
         raise ValueError(f"metric must have the {n} features of the stored points, its matrix has shape {M.shape}")
     largest = np.abs(M).max()
-    if 0.0 < largest < SMALLEST or getattr(metric, "scale_", 1.0) > 1.0 / math.sqrt(SMALLEST):
+    if 0.0 < largest < SMALLEST or getattr(metric, "scale_", 1.0) > LARGEST_UNIT:
         raise OverflowError("the features are too large for the matrix to be written in their units: rescale them")
     return np.array(M)
 
 
-def columns(metric: MovingMetric, M: Array) -> tuple[Array, Array]:
-    """C and w with M = C' diag(w) C: a learned metric has them, of any other they are its eigenvectors."""
-    own = metric.get_metric() if hasattr(metric, "get_metric") else None
-    if isinstance(own, Mahalanobis) and own.rank is None and isinstance(own.form, Parts) and own.form.sigma == 0.0:
-        return np.ascontiguousarray(own.form.columns.T) / own.unit, own.form.extra
-    unit = float(np.abs(M).max()) or 1.0
-    s, V = np.linalg.eigh(M / unit)
-    kept = s > len(s) * EPS * max(float(s[-1]), 0.0)
-    return np.ascontiguousarray(V[:, kept].T), unit * s[kept]
+def current(metric: MovingMetric, n: int, last: Mahalanobis | None) -> Mahalanobis:
+    """The metric now, without its matrix where it can do without; the last one if it has not moved."""
+    now = metric.get_metric() if hasattr(metric, "get_metric") else None
+    if isinstance(now, Mahalanobis) and now.n == n and 1.0 / LARGEST_UNIT <= now.unit <= LARGEST_UNIT:
+        return now
+    M = matrix(metric, n)
+    return last if last is not None and np.array_equal(last.matrix, M) else Mahalanobis(M)
+
+
+def factor(metric: Mahalanobis) -> Array:
+    """L with M = L'L, the longest rows first: as learned, or eigenvectors without those that are rounding."""
+    if isinstance(metric.form, Parts) and metric.rank is None and metric.form.sigma == 0.0:
+        L = metric.form.columns.T * np.sqrt(metric.form.extra)[:, None]
+        return L[np.argsort(-np.square(L).sum(axis=1), kind="stable")] / metric.unit
+    L = metric.components
+    squares = np.square(L / (np.abs(L).max() or 1.0)).sum(axis=1)
+    order = np.argsort(-squares, kind="stable")
+    return L[order[squares[order] > len(L) * EPS * squares.max()]]
 
 
 def threshold(metric: MovingMetric) -> float:

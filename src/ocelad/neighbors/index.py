@@ -1,24 +1,29 @@
-"""Stored points, their ids, and the projection that is formed again only when the metric has moved."""
+"""Stored points, their ids, and a search that measures them, or projects them where the metric stays as it is."""
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import validation as validate
-from ..protocols import Array, Integers
-from .change import MovingMetric, columns, fingerprint, matrix, moved, threshold
-from .projection import Form, Projection, Stale
+from ..geometry import Mahalanobis
+from ..protocols import Array
+from .change import MovingMetric, current, factor, fingerprint, matrix, moved, threshold
+from .measure import NONE, Nearest, scan
+from .projection import Projection
 
 Ids = NDArray[Any]
 """Integers, or objects that are strings."""
 
 SAMPLE = 4096
-"""``moved`` looks at no more than so many of the stored points, evenly spaced."""
+"""``moved`` looks at no more than this many of the stored points, evenly spaced."""
+CHEAPER = 4
+"""To project all points takes this many times less per product of a row and a point than to measure some."""
+FAR = 1e150
+"""The square of a larger distance is no number."""
 
 
 class MovingIndex:
@@ -49,8 +54,11 @@ class MovingIndex:
         self._ids: Ids = np.zeros(0, dtype=np.int64)
         self._taken: set[int | str] = set()
         self._next = 0
-        self._projection: Projection | None = None
-        self._last: Form | None = None  # the metric as it was when last asked for
+        self._largest = 0.0  # entry of a point
+        self._metric: Mahalanobis | None = None  # as it was when last asked for
+        self._L = np.zeros((0, 0))  # its factor
+        self._projection: Projection | None = None  # under that metric, of the points that came first
+        self._spent = 0  # products since the metric moved, or since the projection
         self._exported: tuple[Array, float] | None = None
 
     def __len__(self) -> int:
@@ -90,6 +98,7 @@ class MovingIndex:
             self._X[: len(old)] = old if len(old) else 0.0
         self._X[len(old) : len(old) + len(points)] = points
         self._ids = np.concatenate([self._ids, new]) if len(old) else new
+        self._largest = max(self._largest, float(np.abs(points).max()))
         self._taken |= fresh
         if new.dtype != object:
             self._next = max(self._next, int(new.max()) + 1)
@@ -102,11 +111,10 @@ class MovingIndex:
         if unknown:
             raise ValueError(f"ids must be those of stored points, {min(unknown)!r} is not")
         kept = np.array([each not in gone for each in self._ids.tolist()], dtype=bool)
-        if self._projection is not None:
-            self._projection.extend(self._X[: len(self)])
-            self._projection.keep(kept)
         self._X, self._ids = self._X[: len(self)][kept], self._ids[kept]
+        self._largest = float(np.abs(self._X).max(initial=0.0))
         self._taken -= gone
+        self._projection, self._spent = None, 0
 
     def kneighbors(self, X: ArrayLike, k: int = 5, *, within_threshold: bool = False) -> tuple[Array, Ids]:
         """Distances (not squared) and ids of the k nearest stored points of each query, nearest first.
@@ -123,29 +131,41 @@ class MovingIndex:
         if not len(self) or not len(queries):
             return distances, ids
         reach = threshold(self.metric) if within_threshold else math.inf
-        nearest = self._nearest(queries, int(k))
-        for row, (squares, at) in enumerate(nearest):
+        for row, (squares, at) in enumerate(self._nearest(queries, int(k))):
             d = np.sqrt(squares)
             similar = int(np.searchsorted(d, reach, side="right"))
             distances[row, :similar], ids[row, :similar] = d[:similar], self._ids[at[:similar]]
         return distances, ids
 
-    def _nearest(self, queries: Array, k: int) -> list[tuple[Array, Integers]]:
-        """Under the metric as it is now, by a projection that may be older."""
-        X, form = self._X[: len(self)], self._form()
-        if self._projection is not None:
-            self._projection.extend(X)
-            with suppress(Stale):
-                return self._projection.nearest(form, X, queries, k)
-        self._projection = Projection(form, X)
-        self._projection.extend(X)
-        return self._projection.nearest(form, X, queries, k)
+    def _nearest(self, queries: Array, k: int) -> list[Nearest]:
+        """Under the metric as it is now: points are measured, and projected once that would have been cheaper."""
+        X, L = self._X[: len(self)], self._factor()
+        farthest = self._largest + float(np.abs(queries).max())
+        if farthest * float(np.abs(L).max(initial=0.0)) * L.size > FAR:
+            raise OverflowError(
+                "queries and the stored points are too far apart for squared distances to be numbers"
+            )
+        found: list[Nearest] = []
+        while len(found) < len(queries):
+            if self._spent * CHEAPER > len(X) * len(L):
+                self._projection, self._spent = Projection(L, X), 0
+            old, rest = self._projection, queries[len(found) :]
+            if old is not None and len(old) == len(X):
+                return found + old.nearest(X, rest, k)
+            best, first = (NONE, 0) if old is None else (old.nearest(X, rest[:1], k)[0], len(old))
+            best, products = scan(best, L, X, first, rest[0], k)
+            found.append(best)
+            self._spent += products
+        return found
 
-    def _form(self) -> Form:
-        M = matrix(self.metric, self._X.shape[1])
-        if self._last is None or not np.array_equal(self._last.M, M):
-            self._last = Form(M, *columns(self.metric, M))
-        return self._last
+    def _factor(self) -> Array:
+        """L of the metric now. If it has moved, coordinates under another one are of no use."""
+        now = current(self.metric, self._X.shape[1], self._metric)
+        if now is not self._metric:
+            L, self._metric = factor(now), now
+            if not np.array_equal(L, self._L):
+                self._L, self._projection, self._spent = L, None, 0
+        return self._L
 
     # For an index elsewhere
 
@@ -155,7 +175,7 @@ class MovingIndex:
         `stale` and `moved` count from the latest export.
         """
         M = matrix(self.metric, self._X.shape[1])
-        Z = self._X[: len(self)].reshape(len(self), len(M)) @ Form(M, *columns(self.metric, M)).L.T
+        Z = self._X[: len(self)].reshape(len(self), len(M)) @ factor(Mahalanobis(M)).T
         self._exported = M, threshold(self.metric)
         return Z, self.ids
 

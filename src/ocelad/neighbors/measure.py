@@ -1,9 +1,26 @@
-"""Squared distances of points from a query, each by sums whose order does not depend on the other points."""
+"""Squared distances of points from a query, each by sums whose order does not depend on the other points.
+
+    d^2(x, q) = sum_j (L_j (x - q))^2,      the longest rows L_j first.
+
+A sum of squares only grows: as soon as it is above the distance of the k-th nearest point so far, the rest of it
+does not matter. In a learned metric a few rows make up most of a distance, and most points are far away.
+"""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from ..compiled import entry, sums
 from ..protocols import Array, Integers
+
+Nearest = tuple[Array, Integers]
+"""Squared distances and positions of the nearest points so far, nearest first."""
+NONE: Nearest = np.zeros(0), np.zeros(0, dtype=np.int64)
+
+TILE = 8
+"""This many points share a row of L while it is in the cache."""
 
 
 @sums
@@ -15,15 +32,42 @@ def _dot(a: Array, b: Array) -> float:
 
 
 @entry
-def measure(C: Array, weight: Array, X: Array, at: Integers, q: Array, u: Array, out: Array) -> None:
-    """out = (x - q)' C' diag(weight) C (x - q), for the points x of these numbers; u has room for a few."""
-    for first in range(0, at.shape[0], u.shape[0]):
-        few = min(u.shape[0], at.shape[0] - first)
-        for k in range(few):
+def measure(L: Array, X: Array, at: Integers, q: Array, limit: float, out: Array) -> int:
+    """out = |L (x - q)|^2 of the points at these positions, or less than that but more than ``limit``.
+
+    Returns how many products of a row and a difference that took.
+    """
+    u, products = np.empty((TILE, q.shape[0])), 0
+    for first in range(0, at.shape[0], TILE):
+        count = min(TILE, at.shape[0] - first)
+        for k in range(count):
             out[first + k] = 0.0
             for i in range(q.shape[0]):
                 u[k, i] = X[at[first + k], i] - q[i]
-        for j in range(C.shape[0]):
-            for k in range(few):
-                z = _dot(C[j], u[k])
-                out[first + k] += weight[j] * z * z
+        for j in range(L.shape[0]):
+            for k in range(count):
+                if out[first + k] <= limit:
+                    out[first + k] += _dot(L[j], u[k]) ** 2
+                    products += 1
+    return products
+
+
+def nearer(best: Nearest, L: Array, X: Array, at: Integers, q: Array, k: int) -> tuple[Nearest, int]:
+    """The k nearest of the best so far and of points that came later, and how many products that took."""
+    limit = float(best[0][-1]) if len(best[0]) == k else math.inf
+    squares = np.empty(len(at))
+    products = measure(L, X, at, q, limit, squares)
+    near = squares < limit  # a tie with an earlier point is lost
+    squares, at = np.concatenate([best[0], squares[near]]), np.concatenate([best[1], at[near]])
+    order = np.argsort(np.sqrt(squares), kind="stable")[:k]  # stable: ties of distances as the points came
+    return (squares[order], at[order]), products
+
+
+def scan(best: Nearest, L: Array, X: Array, first: int, q: Array, k: int) -> tuple[Nearest, int]:
+    """The same with all points from the first on, in parts that grow, so that most have a limit."""
+    spent, size = 0, 32
+    while first < len(X):
+        at = np.arange(first, min(first + size, len(X)))
+        best, products = nearer(best, L, X, at, q, k)
+        first, size, spent = first + size, 2 * size, spent + products
+    return best, spent
