@@ -77,7 +77,7 @@ def made(monkeypatch):
     st.integers(1, 12),
     st.integers(0, 80),
     st.integers(1, 90),
-    st.sampled_from(["spread", "grid", "copies", "far", "shell"]),
+    st.sampled_from(["spread", "grid", "copies", "far", "shell", "steep"]),
     st.sampled_from([0, 4, 1 << 60]),
     st.sampled_from([1, 100, 1 << 20]),
 )
@@ -92,6 +92,10 @@ def test_equal_to_brute_force(seed, n, count, k, kind, cheaper, entries):
         X = X[rng.integers(0, max(1, count // 4), count)] if count else X
     elif kind == "far":
         X = X + 1e9
+    elif kind == "steep":  # the least direction of 1e-12 counts, too
+        Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+        M = (Q * np.logspace(0, -12, n)) @ Q.T
+        M = (M + M.T) / 2
     elif kind == "shell":  # all but equally far from the query 0: rounding decides
         X = X / np.sqrt(np.einsum("ij,jk,ik->i", X, M + np.eye(n), X))[:, None]
         M = M + np.eye(n)
@@ -188,22 +192,23 @@ def test_a_single_query_after_each_comparison_never_projects(made):
 def test_points_that_came_after_a_projection_are_measured_until_projecting_is_cheaper(made):
     """With k = all, every point that is not projected is measured in full."""
     rng = np.random.default_rng(0)
-    M, X, query = semidefinite(rng, 4, 3), rng.normal(size=(60, 4)), rng.normal(size=(1, 4))
+    M, X, query = semidefinite(rng, 4, 3), rng.normal(size=(20, 4)), rng.normal(size=(1, 4))
     index = MovingIndex(Given(M))
-    index.add(X[:40])
-    sizes = []
-    for call in range(10):
-        if call == 2:
-            index.add(X[40:50])
-        if call == 6:
-            index.remove(np.arange(10))
-        stored = X[10:50] if call >= 6 else X[: len(index)]
-        check_neighbours(index.kneighbors(query, 60), M, stored, query, 60, index.ids)
-        sizes.append(len(made))
-    # 40 measured, then projected; the 10 new ones measured twice, more than 50 / 4, then projected; the removal
-    # leaves nothing projected: measured, then projected
-    assert sizes == [0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert made == [40, 50, 40]
+    index.add(X[:19])
+
+    def projections(calls):
+        sizes = []
+        for _ in range(calls):
+            check_neighbours(index.kneighbors(query, 20), M, X[index.ids], query, 20, index.ids)
+            sizes.append(len(made))
+        return sizes
+
+    assert projections(3) == [0, 1, 1]
+    index.add(X[19:])
+    assert projections(8) == [1] * 6 + [2, 2]  # one point measured 6 times is more than 20 / 4
+    index.remove([3, 7])
+    assert projections(3) == [2, 3, 3]  # nothing is left of the projection
+    assert made == [19, 20, 18]
 
 
 @settings(deadline=None, max_examples=30)
