@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from given import Given, semidefinite
 from ocelad import MetricTracker
+from ocelad.geometry.quadratic import Dense, Parts
 from ocelad.neighbors import MovingIndex, change, projection
 from ocelad.neighbors import index as index_module
 from ocelad.neighbors.projection import Projection
@@ -155,6 +156,30 @@ def test_the_trackers_own_distance_and_threshold():
     _, near = index.kneighbors(queries, k=100, within_threshold=True)
     assert np.array_equal((near >= 0).sum(axis=1), similar)
     assert 0 < similar.sum() < similar.size * 100
+
+
+@pytest.mark.parametrize(
+    ("tracker", "steps", "form"),
+    [
+        (MetricTracker(), 20, Parts),  # fewer directions than features: never multiplied out
+        (MetricTracker(), 400, Dense),
+        (MetricTracker.cautious(), 20, None),
+        (MetricTracker(n_components=3), 100, None),
+    ],
+    ids=["few", "many", "cautious", "components"],
+)
+def test_whatever_a_tracker_has_learned(tracker, steps, form):
+    """Measured and projected. No distance is small beside trace(M) |u|^2, so 1e-9 of it is above rounding."""
+    pairs, y = comparisons(seed=5, steps=400, n=30)
+    tracker.partial_fit(pairs[:steps], y[:steps])
+    assert form is None or type(tracker.get_metric().form) is form
+    M, X, queries = tracker.get_mahalanobis_matrix(), pairs[:200, 0], pairs[200:230, 1]
+    index = MovingIndex(tracker)
+    index.add(X)
+    distances, ids = index.kneighbors(queries, 7)
+    check_neighbours((distances, ids), M, X, queries, 7)
+    u = X[ids] - queries[:, None]
+    np.testing.assert_allclose(distances, np.sqrt(np.einsum("abi,ij,abj->ab", u, M, u)), rtol=1e-9)
 
 
 # A projection is made when, since the metric moved or the last projection, measuring points has taken more than a

@@ -17,10 +17,9 @@ import numpy as np
 
 from .. import validation as validate
 from ..geometry import Mahalanobis
-from ..geometry.quadratic import Parts
+from ..geometry.quadratic import EPS, Parts
 from ..protocols import Array
 
-EPS = float(np.finfo(np.float64).eps)
 SMALLEST = 1e-280
 """Below this an entry of M has lost digits."""
 LARGEST_UNIT = 1.0 / math.sqrt(SMALLEST)

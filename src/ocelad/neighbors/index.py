@@ -12,7 +12,7 @@ from .. import validation as validate
 from ..geometry import Mahalanobis
 from ..protocols import Array
 from .change import MovingMetric, current, factor, fingerprint, matrix, moved, threshold
-from .measure import NONE, Nearest, scan
+from .measure import NONE, Nearest, nearer
 from .projection import Projection
 
 Ids = NDArray[Any]
@@ -107,8 +107,7 @@ class MovingIndex:
     def remove(self, ids: ArrayLike) -> None:
         """Forget points."""
         gone = set(_ids(ids).tolist())
-        unknown = gone - self._taken
-        if unknown:
+        if unknown := gone - self._taken:
             raise ValueError(f"ids must be those of stored points, {min(unknown)!r} is not")
         kept = np.array([each not in gone for each in self._ids.tolist()], dtype=bool)
         self._X, self._ids = self._X[: len(self)][kept], self._ids[kept]
@@ -123,15 +122,13 @@ class MovingIndex:
         k points, or with ``within_threshold`` fewer that are similar to it, the row is filled up with
         distance inf and id -1, or None where ids are strings: then they are an array of objects.
         """
-        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
-            raise ValueError(f"k must be an integer >= 1, got {k!r}")
-        queries = _points(X, self._X.shape[1])
-        distances, shape = np.full((len(queries), k), np.inf), (len(queries), int(k))
-        ids = np.full(shape, None, dtype=object) if self._ids.dtype == object else np.full(shape, -1)
+        k, queries = validate.integer(k, "k"), _points(X, self._X.shape[1])
+        distances = np.full((len(queries), k), np.inf)
+        ids = np.full(distances.shape, None if self._ids.dtype == object else -1)
         if not len(self) or not len(queries):
             return distances, ids
         reach = threshold(self.metric) if within_threshold else math.inf
-        for row, (squares, at) in enumerate(self._nearest(queries, int(k))):
+        for row, (squares, at) in enumerate(self._nearest(queries, k)):
             d = np.sqrt(squares)
             similar = int(np.searchsorted(d, reach, side="right"))
             distances[row, :similar], ids[row, :similar] = d[:similar], self._ids[at[:similar]]
@@ -142,9 +139,7 @@ class MovingIndex:
         X, L = self._X[: len(self)], self._factor()
         farthest = self._largest + float(np.abs(queries).max())
         if farthest * float(np.abs(L).max(initial=0.0)) * L.size > FAR:
-            raise OverflowError(
-                "queries and the stored points are too far apart for squared distances to be numbers"
-            )
+            raise OverflowError("queries and the stored points are too far apart to square their distances")
         found: list[Nearest] = []
         while len(found) < len(queries):
             if self._spent * CHEAPER > len(X) * len(L):
@@ -153,7 +148,7 @@ class MovingIndex:
             if old is not None and len(old) == len(X):
                 return found + old.nearest(X, rest, k)
             best, first = (NONE, 0) if old is None else (old.nearest(X, rest[:1], k)[0], len(old))
-            best, products = scan(best, L, X, first, rest[0], k)
+            best, products = nearer(best, L, X, np.arange(first, len(X)), rest[0], k)
             found.append(best)
             self._spent += products
         return found
@@ -223,15 +218,10 @@ def _ids(ids: Any) -> Ids:
         raise ValueError(f"ids must be {expected}; {error}") from None
     if array.ndim == 1 and not array.size:
         return np.zeros(0, dtype=np.int64)
-    if array.ndim == 1 and array.dtype.kind in "OUT" and _strings(ids):
+    if array.ndim == 1 and all(isinstance(each, str) for each in ids):  # numpy makes strings of numbers among them
         return np.array([str(each) for each in array.tolist()], dtype=object)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(f"ids must be {expected}, got dtype {array.dtype} and shape {array.shape}")
     if array.min() < 0 or array.max() >= 2**63 - 1:
         raise ValueError(f"ids must be {expected} and < 2^63 - 1, got {array.min()} to {array.max()}")
     return array.astype(np.int64)
-
-
-def _strings(ids: Any) -> bool:
-    """Whether all are: numpy would make strings of numbers that are among them."""
-    return all(isinstance(each, str) for each in ids)

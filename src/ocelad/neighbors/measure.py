@@ -19,6 +19,8 @@ Nearest = tuple[Array, Integers]
 """Squared distances and positions of the nearest points so far, nearest first."""
 NONE: Nearest = np.zeros(0), np.zeros(0, dtype=np.int64)
 
+FIRST = 32
+"""This many points are measured in full before there is a limit."""
 TILE = 8
 """This many points share a row of L while it is in the cache."""
 
@@ -54,20 +56,15 @@ def measure(L: Array, X: Array, at: Integers, q: Array, limit: float, out: Array
 
 def nearer(best: Nearest, L: Array, X: Array, at: Integers, q: Array, k: int) -> tuple[Nearest, int]:
     """The k nearest of the best so far and of points that came later, and how many products that took."""
-    limit = float(best[0][-1]) if len(best[0]) == k else math.inf
-    squares = np.empty(len(at))
-    products = measure(L, X, at, q, limit, squares)
-    near = squares < limit  # a tie with an earlier point is lost
-    squares, at = np.concatenate([best[0], squares[near]]), np.concatenate([best[1], at[near]])
-    order = np.argsort(np.sqrt(squares), kind="stable")[:k]  # stable: ties of distances as the points came
-    return (squares[order], at[order]), products
-
-
-def scan(best: Nearest, L: Array, X: Array, first: int, q: Array, k: int) -> tuple[Nearest, int]:
-    """The same with all points from the first on, in parts that grow, so that most have a limit."""
-    spent, size = 0, 32
-    while first < len(X):
-        at = np.arange(first, min(first + size, len(X)))
-        best, products = nearer(best, L, X, at, q, k)
-        first, size, spent = first + size, 2 * size, spent + products
-    return best, spent
+    products, start, size = 0, 0, FIRST
+    while start < len(at):  # in parts that grow, so that most points have a limit
+        part = at[start : start + size]
+        limit = float(best[0][-1]) if len(best[0]) == k else math.inf
+        squares = np.empty(len(part))
+        products += measure(L, X, part, q, limit, squares)
+        near = squares < limit  # a tie with an earlier point is lost
+        squares, found = np.concatenate([best[0], squares[near]]), np.concatenate([best[1], part[near]])
+        order = np.argsort(np.sqrt(squares), kind="stable")[:k]  # stable: ties of distances as the points came
+        best = squares[order], found[order]
+        start, size = start + size, 2 * size
+    return best, products

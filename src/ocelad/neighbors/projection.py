@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..geometry.quadratic import EPS
 from ..protocols import Array
 from .measure import NONE, Nearest, nearer
 
@@ -18,7 +19,6 @@ ENTRIES = 1 << 20
 """As many queries are answered at once as keep the bounds below this many, but at least one."""
 IN_CACHE = 1 << 16
 """This many entries are projected at a time."""
-EPS = float(np.finfo(np.float64).eps)
 
 
 class Projection:
