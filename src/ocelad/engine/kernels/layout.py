@@ -1,6 +1,6 @@
 """Where everything is: two flat buffers hold what a stack of learners knows, two more are scratch.
 
-One function lays the arrays out, in Python and in compiled code alike. In compiled code they are bare pointers,
+One function lays the arrays out, in Python and in compiled code alike. In compiled code they are raw arrays,
 for counting references to every slice would take as long as a small step.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...bare import view
 from ...compiled import kernel
 from ...protocols import Array, Integers
+from ...raw_array import view
 
 # the first entries of the integers: sizes; the clock; comparisons that dictionaries share, and their features
 N, SLOTS, ROOM, HEIGHT, TIME, LEVELS, RECENT, SEEN, HEADER = range(9)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...bare import view
 from ...compiled import kernel
 from ...protocols import Array, Integers
+from ...raw_array import view
 from .layout import HEIGHT, ROOM, SLOTS, N
 
 Mode = bool | None
