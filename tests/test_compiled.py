@@ -61,7 +61,7 @@ def test_after_an_edit_it_is_another_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(compiled._config, "CACHE_DIR", "")
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     one, other, edited = (copy_of_kernels(tmp_path / name) for name in ("one", "other", "edited"))
-    edit(edited / "run.py", "MEND = 1024", "MEND = 1025")
+    edit(edited / "run.py", "CHECK_EVERY = 1024", "CHECK_EVERY = 1025")
     folders = [compiled.cache_folder(room) for room in (one, other, edited)]
     assert folders[0].parent == one / "__pycache__"
     assert folders[0].name == folders[1].name != folders[2].name

@@ -194,10 +194,10 @@ def test_judging_is_the_mixture_and_changes_nothing(n, weights, sparse):
     for engine in (stack, boxes):
         engine.run(rows, y)
         before = pickle.dumps(engine.snapshot())
-        buffers = (stack.floats.tobytes(), stack.integers.tobytes())
+        buffers = (stack.buffers.floats.tobytes(), stack.buffers.integers.tobytes())
         judged = engine.judge(rows)
         assert pickle.dumps(engine.snapshot()) == before
-        assert (stack.floats.tobytes(), stack.integers.tobytes()) == buffers
+        assert (stack.buffers.floats.tobytes(), stack.buffers.integers.tobytes()) == buffers
         form, mu = engine.mixture()
         squares = form.squares(rows)
         np.testing.assert_allclose(judged.squared_distance @ judged.weight, squares, atol=1e-12 * squares.max())

@@ -32,6 +32,7 @@ from ocelad import (
 )
 from ocelad.engine import BoxEngine, stack_engine
 from ocelad.engine.kernels import run
+from ocelad.engine.mixture import columns
 from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
 
@@ -99,7 +100,7 @@ def test_rows_stay_orthonormal_and_room_grows_as_needed():
     stack, levels = engine.stack, len(tracker.levels_)
     assert small < stack.columns.nbytes <= (levels + 5) * 12 * 12 * 8
     for slot in stack.order[:levels]:
-        Q = engine.columns(slot)
+        Q = columns(engine.stack, slot)
         np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)
         assert (stack.eigenvalues[slot, : Q.shape[1]] > 0).all()
 
@@ -237,7 +238,7 @@ def test_dictionaries_with_surplus_columns_are_looked_after(monkeypatch):
         tracker.partial_fit(pairs[part], y[part])
         engine = tracker._engine
         for slot in engine.stack.order[: engine.levels]:
-            Q = engine.columns(slot)
+            Q = columns(engine.stack, slot)
             np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)
         assert engine.dictionary
 
@@ -356,5 +357,5 @@ def test_loose_columns_are_mended():
     slot = engine.stack.order[engine.levels - 1]
     engine.stack.columns[slot] *= 1 + 1e-7
     tracker.partial_fit(pairs[1000:], y[1000:])
-    Q = engine.columns(slot)
+    Q = columns(engine.stack, slot)
     np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)

@@ -9,6 +9,7 @@ from called import called
 from ocelad import FixedShare, Hinge
 from ocelad.engine import stack_engine
 from ocelad.engine.kernels import dictionary, factored, layout, scratch, secular
+from ocelad.engine.mixture import columns
 from ocelad.geometry.comid import Descent, Recipe
 
 roots, vectors = called(secular.roots), called(secular.vectors)
@@ -144,8 +145,11 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
         turned, tall = Q, n
     else:
         own = kept_by_dictionary(Q, r, rng)
-        stack, work = own.stack, scratch_for(*own.stack.header[[layout.N, layout.ROOM, layout.HEIGHT]].tolist())
-        z[:r], work.differences[0, :n], work.lengths[0] = own.columns(1).T @ u, u, square
+        stack, work = (
+            own.stack,
+            scratch_for(*own.stack.header[[layout.N, layout.CAPACITY, layout.HEIGHT]].tolist()),
+        )
+        z[:r], work.differences[0, :n], work.lengths[0] = columns(stack, 1).T @ u, u, square
         work.counts[0], work.slopes[0] = n, 0.0
         remember(0, work.every, stack, work)
         if r < n:
@@ -157,11 +161,11 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     r, rest = shrink(turned, tall, s, r, sigma, tau)
     if kept_by == "dictionary":
         stack.rank[1] = r
-        product = own.columns(1)
+        product = columns(stack, 1)
         compress(1, stack, work)
         np.testing.assert_allclose(stack.columns[1, :, :r], product, atol=1e-15 * n)
         assert (stack.factors[1, :r, :r] == np.eye(r)).all()
-        np.testing.assert_array_equal(own.columns(1), stack.columns[1, :, :r])
+        np.testing.assert_array_equal(columns(stack, 1), stack.columns[1, :, :r])
         Q = stack.columns[1]
     np.testing.assert_allclose(dense(Q, s, r, rest), expected, atol=1e-13 * max(1.0, np.abs(w).max()))
     np.testing.assert_allclose(Q[:, :r].T @ Q[:, :r], np.eye(r), atol=1e-13)

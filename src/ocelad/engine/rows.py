@@ -1,4 +1,4 @@
-"""Rows of differences, dense or sparse, for learners that need them dense."""
+"""Blocks of comparisons: rows of differences, dense or sparse, with their labels and weights."""
 
 from __future__ import annotations
 
@@ -21,3 +21,10 @@ def dense_blocks(rows: Any) -> Iterator[tuple[slice, Array]]:
     for start in range(0, rows.shape[0], step):
         part = slice(start, min(start + step, rows.shape[0]))
         yield part, rows[part].toarray()
+
+
+def select(part: slice, u: Any, y: Array | None, weight: Array | None) -> tuple[Any, Array | None, Array | None]:
+    """The comparisons of a slice."""
+    if part == slice(0, u.shape[0]):
+        return u, y, weight  # slicing sparse rows is slow
+    return u[part], None if y is None else y[part], None if weight is None else weight[part]

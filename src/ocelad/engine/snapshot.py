@@ -92,7 +92,7 @@ def restored(own: StackEngine, t: int, learned: Arrays) -> StackEngine:
     n, dictionary = own.recipe.n, own.dictionary
     known = (*LEVEL, *FACTORED, *(DICTIONARIES if dictionary else ()))
     columns, state = take_levels(learned, known, t, own.recipe.base, own.weights)
-    ranks = whole(columns, "rank", max(own.most, int(own.stack.rank[0])))  # one may just have left the origin
+    ranks = whole(columns, "rank", max(own.max_rank, int(own.stack.rank[0])))  # one may just have left the origin
     levels, most, total = len(ranks), int(ranks.max()), int(ranks.sum())
     if dictionary:
         sizes = _sizes(n, ranks, columns, learned)
@@ -101,7 +101,7 @@ def restored(own: StackEngine, t: int, learned: Arrays) -> StackEngine:
         eigenvalues = take(learned, "columns", (total, n + 1))[:, 0]
     if total and not eigenvalues.min() >= 0.0:
         raise ValueError("eigenvalues must be >= 0")
-    new = own.sized(levels, min(n, most + 1))
+    new = own.with_capacity(levels, min(n, most + 1))
     stack, places = new.stack, slice(1, levels + 1)  # level j goes to slot j + 1; slot 0 is the origin's
     stack.columns[1:], stack.factors[1:], stack.features[1:] = 0.0, 0.0, 0  # there has been something else
     stack.header[layout.TIME], stack.header[layout.LEVELS] = t, levels

@@ -13,7 +13,7 @@ from ...protocols import Array, Integers
 from ...raw_array import view
 
 # the first entries of the integers: sizes; the clock; comparisons that dictionaries share, and their features
-N, SLOTS, ROOM, HEIGHT, TIME, LEVELS, RECENT, SEEN, HEADER = range(9)
+N, SLOTS, CAPACITY, HEIGHT, TIME, LEVELS, RECENT, SEEN, HEADER = range(9)
 
 # entries of ``options``
 STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, CONTINUES, LOSS, MAX_RANK, RULE, RATE, SHARE, RESET = range(12)
@@ -60,22 +60,22 @@ class Stack(NamedTuple):
     header: Integers
 
 
-def stack_sizes(n: int, slots: int, room: int, height: int) -> tuple[int, int]:
+def stack_sizes(n: int, slots: int, capacity: int, height: int) -> tuple[int, int]:
     """How long the two buffers of a stack are."""
     rows = n if height > 0 else 0
-    floats = slots * (n * room + height * room + room + 6 + FIELDS) + rows * RING + OPTIONS
+    floats = slots * (n * capacity + height * capacity + capacity + 6 + FIELDS) + rows * RING + OPTIONS
     return floats, HEADER + 5 * slots + (slots + 1) * 2 * rows
 
 
 def lay_out(floats: Any, integers: Any) -> Stack:
     """The arrays of a stack."""
-    n, slots, room, height = integers[N], integers[SLOTS], integers[ROOM], integers[HEIGHT]
+    n, slots, capacity, height = integers[N], integers[SLOTS], integers[CAPACITY], integers[HEIGHT]
     rows = n if height > 0 else 0
-    tall, wide = slots * n * room, slots * height * room
-    at = tall + wide + slots * room
+    tall, wide = slots * n * capacity, slots * height * capacity
+    at = tall + wide + slots * capacity
     lists = at + slots * (6 + FIELDS)
-    columns, factors = view(floats, 0, (slots, n, room)), view(floats, tall, (slots, height, room))
-    s, of = view(floats, tall + wide, (slots, room)), view(floats, at, (6, slots))
+    columns, factors = view(floats, 0, (slots, n, capacity)), view(floats, tall, (slots, height, capacity))
+    s, of = view(floats, tall + wide, (slots, capacity)), view(floats, at, (6, slots))
     combiner, recent = view(floats, at + 6 * slots, (slots, FIELDS)), view(floats, lists, (rows, RING))
     options, header = view(floats, lists + rows * RING, (OPTIONS,)), view(integers, 0, (HEADER,))
     has, features = view(integers, HEADER, (5, slots)), view(integers, HEADER + 5 * slots, (slots + 1, 2, rows))

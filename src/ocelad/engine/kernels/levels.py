@@ -6,19 +6,19 @@ from ... import intervals
 from ...compiled import kernel
 from ...protocols import Integers
 from .dictionary import clear, height, touch
-from .layout import CONTINUES, LEVELS, LIST, RECENT, ROOM, SLOTS, N, Stack
+from .layout import CAPACITY, CONTINUES, LEVELS, LIST, RECENT, SLOTS, N, Stack
 from .scratch import Mode
 
 opening = kernel(intervals.opening)
 
 
 @kernel
-def room_for(opens: int, terms: int, header: Integers, order: Integers, rank: Integers) -> bool:
-    """Whether a step of so many terms, after which so many levels open, fits into the arrays."""
+def fits(opens: int, terms: int, header: Integers, order: Integers, rank: Integers) -> bool:
+    """Whether a step with this number of terms, after which ``opens`` levels open, fits into the arrays."""
     most, slots = 0, max(header[LEVELS], opens) + 1  # and the origin's
     for j in range(header[LEVELS]):
         most = max(most, rank[order[j]])
-    return slots <= header[SLOTS] and min(most + terms, header[N]) <= header[ROOM]
+    return slots <= header[SLOTS] and min(most + terms, header[N]) <= header[CAPACITY]
 
 
 @kernel

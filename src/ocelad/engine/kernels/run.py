@@ -19,11 +19,11 @@ from . import combine
 from .dictionary import height, remember, widen
 from .factored import distance, dot, extend, project, rank_one, shrink, truncate
 from .layout import BASE, LEVELS, LOSS, MAX_RANK, RECENT, STEP, STRENGTH, THRESHOLD_STEP, TIME, N, Stack, stack_of
-from .levels import opening, room_for, shift
+from .levels import fits, opening, shift
 from .losses import effective_step, margin, margin_loss
 from .scratch import COORDINATES, RECENTLY, RESIDUAL, SECOND, Mode, Scratch, scratch_of
 
-MEND = 1024  # steps between two looks at the columns, which Python has
+CHECK_EVERY = 1024  # steps between two checks that columns are orthonormal, which Python does
 NEAR, FAR = range(2)  # the differences of an order; a pair has only the first
 
 
@@ -167,7 +167,7 @@ def run(
     every: Integers,
     dictionary: Mode,
 ) -> int:
-    """Learn a block of comparisons; returns how many before the arrays became too small, or were to be mended.
+    """Learn a block of comparisons; returns how many before the arrays became too small, or are to be checked.
 
     Differences are in ``values`` one after the other; if sparse, the nonzeros of number i are at start[i], ...,
     start[i + 1] - 1, and ``feature`` says of which features; if not, both are empty. Without ``y`` there are two
@@ -188,7 +188,7 @@ def run(
             scratch.differences[term, e], scratch.nonzero[term, e] = 0.0, e
     for i in range(count):
         opens, levels = opening(base + header[TIME] + 1, base), header[LEVELS]
-        if learns and not room_for(opens, terms, header, stack.order, stack.rank):
+        if learns and not fits(opens, terms, header, stack.order, stack.rank):
             return i
         for term in range(terms):
             load(i if sparse else i * terms + term, term, n, values, start, feature, scratch)
@@ -217,7 +217,7 @@ def run(
             for j in range(header[LEVELS]):
                 trace[i, EXPERTS + j] = p[j]
                 trace[i, EXPERTS + experts + j] = stack.losses[j]
-        if header[TIME] % MEND == 0:
+        if header[TIME] % CHECK_EVERY == 0:
             return i + 1
     if not learns:
         combine.probabilities(stack.combiner, header[LEVELS], p)

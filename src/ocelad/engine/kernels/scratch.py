@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...compiled import kernel
 from ...protocols import Array, Integers
 from ...raw_array import view
-from .layout import HEIGHT, ROOM, SLOTS, N
+from .layout import CAPACITY, HEIGHT, SLOTS, N
 
 Mode = bool | None
 """Whether there are dictionaries: True, or None, and then the compiler leaves out all that is for them."""
@@ -43,23 +43,23 @@ class Scratch(NamedTuple):
     every: Integers  # 0, 1, 2, ...
 
 
-def sizes(n: int, slots: int, room: int, height: int) -> tuple[int, int, int]:
+def sizes(n: int, slots: int, capacity: int, height: int) -> tuple[int, int, int]:
     """How long the three buffers have to be."""
-    long, wide = max(n, room, height, slots) + 8, (room + 7) // 8 * 8
-    floats = LANES * LANE_ROWS + room * wide + (12 + VECTORS) * long + 2 * slots * (room + 8)
+    long, wide = max(n, capacity, height, slots) + 8, (capacity + 7) // 8 * 8
+    floats = LANES * LANE_ROWS + capacity * wide + (12 + VECTORS) * long + 2 * slots * (capacity + 8)
     return floats, (2 + INDICES) * long + 2, long
 
 
 def lay_out(work: Any, index: Any, every: Any, header: Any) -> Scratch:
     """The arrays of scratch for a stack of this size."""
-    n, slots, room, height = header[N], header[SLOTS], header[ROOM], header[HEIGHT]
-    long, wide = max(n, room, height, slots) + 8, (room + 7) // 8 * 8
-    at = LANES * LANE_ROWS + room * wide
-    lane, V = view(work, 0, (LANES * LANE_ROWS,)), view(work, LANES * LANE_ROWS, (room, wide))
+    n, slots, capacity, height = header[N], header[SLOTS], header[CAPACITY], header[HEIGHT]
+    long, wide = max(n, capacity, height, slots) + 8, (capacity + 7) // 8 * 8
+    at = LANES * LANE_ROWS + capacity * wide
+    lane, V = view(work, 0, (LANES * LANE_ROWS,)), view(work, LANES * LANE_ROWS, (capacity, wide))
     u, squares = view(work, at, (2, long)), view(work, at + 2 * long, (2, long))
     copies, rest = view(work, at + 4 * long, (4, long)), view(work, at + 8 * long, (4, long))
     vectors = view(work, at + 12 * long, (VECTORS, long))
-    Z = view(work, at + (12 + VECTORS) * long, (2, slots, room + 8))
+    Z = view(work, at + (12 + VECTORS) * long, (2, slots, capacity + 8))
     nonzero, indices = view(index, 0, (2, long)), view(index, 2 * long, (INDICES, long))
     counts, every = view(index, (2 + INDICES) * long, (2,)), view(every, 0, (long,))
     by_level = (rest[1], rest[2], rest[3])

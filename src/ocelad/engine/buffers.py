@@ -1,0 +1,130 @@
+"""The memory of a stack of learners: two flat buffers with all of its state, and scratch that belongs to a thread.
+
+Buffers are allocated with spare slots and columns. Where those run out, the state is copied into larger ones.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+
+import numpy as np
+
+from ..protocols import Array, Integers
+from .kernels import layout, scratch
+
+SLOTS, COLUMNS = 3, 4  # allocated to begin with
+
+_BY_SLOT = ("sigma", "mu", "discarded", "debt", "losses", "combiner", "rank", "own", "since", "touched")
+
+
+class Buffers:
+    """Floats and integers, laid out as the arrays of a `Stack`.
+
+    Parameters
+    ----------
+    n
+        The number of features.
+    base
+        The length of the shortest intervals.
+    slots, columns
+        The capacity: the number of learners, one of them the origin, and of columns that each can have.
+    dictionary
+        Whether the learners have dictionaries.
+    """
+
+    def __init__(self, n: int, base: int, slots: int, columns: int, dictionary: bool) -> None:
+        self.n, self.base, self.slots, self.dictionary = n, base, slots, dictionary
+        self.columns = _multiple_of_four(columns)
+        self.sizes = n, slots, self.columns, self.columns + layout.RING if dictionary else 0
+        floats, integers = layout.stack_sizes(*self.sizes)
+        self.floats, self.integers = np.zeros(floats), np.zeros(integers, dtype=np.int64)
+        self.integers[: layout.TIME] = self.sizes
+        stack = self.stack
+        stack.order[: slots - 1] = np.arange(1, slots)  # slot 0 is the origin's, the others wait to be taken
+        stack.lengths[:] = base * np.exp2(np.arange(slots))
+        stack.losses[:] = np.nan
+
+    @cached_property
+    def stack(self) -> layout.Stack:
+        """What is in the buffers, as arrays."""
+        return layout.lay_out(self.floats, self.integers)
+
+    def __copy__(self) -> Buffers:
+        if self.dictionary:  # most of it may be empty, and need not be copied
+            return self._resized(self.slots, self.columns)
+        other = object.__new__(Buffers)
+        other.__dict__.update(self.__dict__, floats=self.floats.copy(), integers=self.integers.copy())
+        other.__dict__.pop("stack", None)
+        return other
+
+    def with_capacity(self, levels: int, columns: int) -> Buffers:
+        """These, if they have the capacity for that many levels and columns, else a larger copy."""
+        if levels < self.slots and columns <= self.columns:
+            return self
+        return self._resized(max(self.slots, levels + 1), max(self.columns, columns))
+
+    def grown(self, levels: int, columns: int, max_rank: int) -> Buffers:
+        """The same, with spare capacity where copying is expensive: that of dictionaries."""
+        if self.dictionary and levels >= self.slots:  # unused slots cost nothing
+            levels = max(levels, 2 * self.slots - 1)
+        if self.dictionary and columns > self.columns and self.stack.touched.max() < self.n:
+            columns = max(columns, min(2 * self.columns, max_rank + 1))  # full ones are better kept close together
+        return self.with_capacity(levels, min(self.n, columns))
+
+    def _resized(self, slots: int, columns: int) -> Buffers:
+        """A copy with this capacity, which must not be smaller."""
+        new = Buffers(self.n, self.base, slots, columns, self.dictionary)
+        stack, old, height = new.stack, self.stack, self.stack.factors.shape[1]
+        if self.dictionary:
+            for slot in range(self.slots):  # sparse comparisons leave most of a dictionary empty
+                own = old.features[slot, layout.LIST, : old.touched[slot]]
+                stack.columns[slot, own, : self.columns] = old.columns[slot, own]
+                stack.features[slot, layout.LIST, : len(own)], stack.features[slot, layout.MARK, own] = own, 1
+            seen = old.features[-1, layout.LIST, : old.header[layout.SEEN]]
+            stack.recent[seen] = old.recent[seen]
+            stack.features[-1, layout.LIST, : len(seen)], stack.features[-1, layout.MARK, seen] = seen, 1
+            stack.factors[: self.slots, :height, : self.columns] = old.factors
+        else:
+            stack.columns[: self.slots, :, : self.columns] = old.columns
+        stack.eigenvalues[: self.slots, : self.columns] = old.eigenvalues
+        for name in _BY_SLOT:
+            getattr(stack, name)[: self.slots] = getattr(old, name)
+        stack.order[: self.slots - 1] = old.order[:-1]
+        stack.options[:] = old.options
+        stack.header[layout.TIME :] = old.header[layout.TIME :]
+        return new
+
+    def scratch(self) -> tuple[Array, Integers, Integers]:
+        """Scratch of this thread, large enough for a stack of this capacity."""
+        return _SCRATCH.at_least(self.sizes)
+
+
+class _Scratch(threading.local):
+    """Of each thread, for whichever stack it works on."""
+
+    def __init__(self) -> None:
+        self.work: Array = np.zeros(0)
+        self.index: Integers = np.zeros(0, dtype=np.int64)
+        self.every: Integers = np.zeros(0, dtype=np.int64)
+        self.sizes: tuple[int, ...] = ()  # of the last stack, for which they are large enough
+
+    def at_least(self, sizes: tuple[int, int, int, int]) -> tuple[Array, Integers, Integers]:
+        if sizes != self.sizes:
+            self.sizes = ()
+            work, index, every = scratch.sizes(*sizes)
+            if len(self.work) < work:
+                self.work = np.zeros(work)
+            if len(self.index) < index:
+                self.index = np.zeros(index, dtype=np.int64)
+            if len(self.every) < every:
+                self.every = np.arange(every)
+            self.sizes = sizes
+        return self.work, self.index, self.every
+
+
+_SCRATCH = _Scratch()
+
+
+def _multiple_of_four(count: int) -> int:
+    return -(-count // 4) * 4
