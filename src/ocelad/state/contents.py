@@ -21,7 +21,7 @@ from ..intervals import Intervals, active
 from ..tracker import MetricTracker
 from ..tracker.algorithm_2 import algorithm_2, first_scale, recipe_of
 from ..tracker.inputs import preprocessor
-from ..tracker.metric_tracker import LEARNED
+from ..tracker.learning import LEARNED
 from ..tracker.units import FIRST, FixedScale, RunningScale, Scale
 from . import options
 from .container import Arrays

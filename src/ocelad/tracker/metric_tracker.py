@@ -23,13 +23,13 @@ from ..protocols import Array, Ensemble, Spawn, Weights
 from ..weights import FixedShare, OceladWeights
 from . import calibration, inputs
 from .algorithm_2 import algorithm_2, first_scale
+from .learning import LEARNED, learn, relearn
 from .levels import LevelVocabulary
 from .lock import Locked, locked
 from .units import Scale
 from .vocabulary import MetricVocabulary, ThresholdVocabulary
 from .warm_start import WarmStart
 
-LEARNED = ("_engine", "_scale", "_threshold", "_given", "_metric", "n_features_in_", "feature_names_in_")
 FEW = 32
 """Up to this many pairs are judged expert by expert; for more, the mixture is formed first."""
 
@@ -206,23 +206,7 @@ class MetricTracker(
         """
         calibration.check(**(calibration_params or {}))
         with self._lock:
-            new = object.__new__(type(self))  # what has been learned before is lost only when all has gone well
-            forgotten = (*LEARNED, "_own_lock")
-            new.__dict__.update({k: v for k, v in self.__dict__.items() if k not in forgotten})
-            if self._history is not None:
-                new._history = self._history.anew()
-            new._check_preprocessor()
-            u = inputs.differences(pairs, type(self).__name__, new.preprocessor_)
-            labels = validate.strict_labels(y, u.shape[0])
-            if not u.shape[0]:
-                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: pairs is empty")
-            new._learn(u, labels, named=pairs)
-            distances = new.get_metric().distance(u)
-            new._threshold = calibration.best_threshold(distances, labels, **(calibration_params or {}))
-            if self._history is not None:
-                new._history = self._history.replaced(new._history)
-            new.__dict__["_own_lock"] = self._lock
-            self.__dict__ = new.__dict__
+            relearn(self, pairs, y, calibration_params or {})
         return self
 
     def partial_fit_triplets(self, triplets: Any) -> Self:
@@ -248,7 +232,7 @@ class MetricTracker(
         return u, validate.labels(y, u.shape[0])
 
     def _begin(self, n: int) -> Self:
-        """All that the first comparison of so many features needs, ahead of it."""
+        """Set up all that the first comparison of n features needs, ahead of it."""
         self._engine, self.n_features_in_ = algorithm_2(self, n), n
         self._scale, self.preprocessor_ = first_scale(self), inputs.preprocessor(self.preprocessor)
         return self
@@ -257,62 +241,9 @@ class MetricTracker(
     def _learn(
         self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None, named: Any = None
     ) -> Self:
-        """Learn differences that have been checked: those of pairs, or, without y, near and far ones side by side.
-
-        ``named`` is what they were made from, for the names of its features.
-        """
-        learned, parts = self.__dict__, 1 if y is not None else 2
-        known, n = "_engine" in learned, u.shape[1] // parts
-        if known and n != self.n_features_in_:
-            raise ValueError(f"pairs must have {self.n_features_in_} features, as before, got {n}")
-        if self.n_components is not None:
-            validate.n_components(self.n_components, n)
-        scale = self._scale if "_scale" in learned else first_scale(self)
-        watched = self._history is not None or trace is not None
-        before: list[float] | None = [] if watched else None
-        rows, after = scale.normalise(u, parts, before)
-        if known:
-            engine = self._engine
-        else:
-            start = None if self._given is None else self._given.metric(n, scale.normalise(u[:1], parts)[1].value)
-            engine, form = algorithm_2(self, n, start), inputs.preprocessor(self.preprocessor)
-        if not u.shape[0]:
-            return self
-
-        t, kept = engine.t, dict(learned)
-        try:
-            if not known or type(named) is not np.ndarray:
-                inputs.check_names(self, named, known)
-            if not known:
-                self._engine, self.n_features_in_, self.preprocessor_ = engine, n, form
-            learned.update(_given=None, _threshold=None, _scale=after)
-            if before is None:
-                engine.run(rows, y, weight)
-            else:
-                self._learn_traced(engine, rows, y, weight, trace, np.array(before))
-        except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
-            if engine.t == t:  # nothing: it has not begun
-                self.__dict__ = kept
-            else:
-                self._scale = scale.normalise(u[: engine.t - t], parts)[1]
-            raise
+        """Learn differences that have been checked (`learn`)."""
+        learn(self, u, y, weight, trace, named)
         return self
-
-    def _learn_traced(
-        self, engine: Engine, rows: Any, y: Array | None, weight: Any, trace: Trace | None, foreseen: Array
-    ) -> None:
-        """The same, written down as it was foreseen: in the unit of length from before each comparison."""
-        pieces = (
-            [slice(0, rows.shape[0])] if self._history is None else self._history.pieces(engine, rows.shape[0])
-        )
-        for piece in pieces:
-            part = Trace(piece.stop - piece.start) if trace is None else trace
-            labels = None if y is None else y[piece]
-            engine.run(rows[piece], labels, None if weight is None else weight[piece], part)
-            if labels is not None:
-                part.rescale(foreseen[piece], labels, engine.loss, None if weight is None else weight[piece])
-            if self._history is not None:
-                self._history.read(engine, part, labels)
 
     # What has been learned
 
