@@ -10,11 +10,11 @@ import copy
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Generic, Literal, Self
+from typing import Any, Generic, Self
 
 import numpy as np
 
-from .intervals import length, opening
+from .intervals import Intervals, Start, length, opening
 from .protocols import Array, E, Ensemble, Learner, Opening, Spawn, combine
 
 
@@ -30,7 +30,7 @@ class Slots(Generic[E]):
         return other
 
     def losses(self, loss: Any) -> Array:
-        return np.array([judged(learner, loss) for learner in self.learners], dtype=np.float64)
+        return np.array([loss(learner.estimate) for learner in self.learners], dtype=np.float64)
 
     def update(self, loss: Any) -> None:
         before = [copied(learner) for learner in self.learners]
@@ -65,11 +65,6 @@ def _is_ordinary(kind: type) -> bool:
     return all(getattr(kind, name, None) is getattr(object, name, None) for name in names)
 
 
-def judged(learner: Learner[Any], loss: Any) -> float:
-    """The loss of a learner's estimate; a learner with ``judge(loss)`` need not form its estimate for that."""
-    return learner.judge(loss) if hasattr(learner, "judge") else loss(learner.estimate)
-
-
 def dyadic_opening(t: int, base: int) -> Opening:
     """What opens before step t on a clock that starts at ``base``: slot = level."""
     levels = range(opening(base + t, base))
@@ -91,9 +86,10 @@ class Rice(Slots[E]):
         estimate.
     """
 
-    def __init__(self, spawn: Spawn[E], base: int = 1, start: Literal["fresh", "continue"] = "fresh") -> None:
+    def __init__(self, spawn: Spawn[E], base: int = 1, start: Start = "fresh") -> None:
         super().__init__()
-        self.spawn, self.base, self.start = spawn, check_base(base), check_start(start)
+        intervals = Intervals(base, start)
+        self.spawn, self.base, self.start = spawn, intervals.base, intervals.start
 
     def open(self, t: int) -> Opening:
         now = dyadic_opening(t, self.base)
@@ -195,13 +191,4 @@ class Union(Generic[E]):
 
 def check_base(base: int) -> int:
     """The length of the shortest intervals, if it is one."""
-    if isinstance(base, bool) or not isinstance(base, (int, np.integer)) or base < 1:
-        raise ValueError(f"base must be an integer >= 1, got {base!r}")
-    return int(base)
-
-
-def check_start(start: str) -> Literal["fresh", "continue"]:
-    """What level 0 does when it re-opens, if it is one of the two."""
-    if start not in ("fresh", "continue"):
-        raise ValueError(f"start must be 'fresh' or 'continue', got {start!r}")
-    return "fresh" if start == "fresh" else "continue"
+    return Intervals(base).base

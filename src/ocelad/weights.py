@@ -128,18 +128,13 @@ class OceladWeights:
 _WORD = (1 << 64) - 1
 
 
-def seed_word(seed: int) -> int:
-    """What a seed contributes to a draw."""
-    return int(seed) * 0xD1342543DE82EF95 & _WORD
-
-
 def uniform(seed: int, t: int) -> float:
     """A number in [0, 1) as if drawn, a function of both: the t-th of a splitmix64 generator (Steele et al. 2014).
 
     >>> [round(uniform(0, t), 3) for t in range(3)]
     [0.883, 0.432, 0.026]
     """
-    word = (seed_word(seed) + (t + 1) * 0x9E3779B97F4A7C15) & _WORD
+    word = (int(seed) * 0xD1342543DE82EF95 + (t + 1) * 0x9E3779B97F4A7C15) & _WORD
     word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
     word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD
     return ((word ^ (word >> 31)) >> 11) * 2.0**-53

@@ -7,7 +7,7 @@ factors of their columns. What comes back is checked in full.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -162,8 +162,10 @@ def _sizes(n: int, ranks: Integers, columns: Columns, learned: Arrays) -> _Sizes
     take(learned, "recent", (recent, len(shared)))
     take(learned, "dictionary", (int((counts * touched).sum()),))
     take(learned, "factors", (int((sizes.heights(recent) * ranks).sum()),))
-    for level, (E, F) in enumerate(_rows(n, sizes, learned)):
-        if not _orthonormal(E, F):
+    for level, (features, E, F) in enumerate(_factors(sizes, learned)):
+        rows = np.zeros((len(F), n))  # those that the factor combines
+        rows[: len(E), features], rows[len(E) :, shared] = E, learned["recent"][since[level] :]
+        if not _orthonormal(rows, F):
             raise ValueError(f"columns of level {level} are not orthonormal")
     return sizes
 
@@ -175,15 +177,6 @@ def _factors(sizes: _Sizes, learned: Arrays) -> list[tuple[Array, Array, Array]]
     F = split(learned["factors"], heights * sizes.ranks)
     parts = zip(split(learned["features"], sizes.touched), E, F, sizes.counts, heights, sizes.ranks, strict=True)
     return [(own, e.reshape(k, len(own)), f.reshape(m, r)) for own, e, f, k, m, r in parts]
-
-
-def _rows(n: int, sizes: _Sizes, learned: Arrays) -> Iterator[tuple[Array, Array]]:
-    """Of each level the rows that it combines, and the factor."""
-    for since, (features, E, F) in zip(sizes.since, _factors(sizes, learned), strict=True):
-        rows = np.zeros((len(F), n))
-        rows[: len(E), features] = E
-        rows[len(E) :, learned["recent_features"]] = learned["recent"][since:]
-        yield rows, F
 
 
 def _orthonormal(E: Array, F: Array) -> bool:

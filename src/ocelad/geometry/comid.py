@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from ..ensemble import Rice
+from ..intervals import Start
 from ..protocols import Array, DifferentiableLoss
 from .divergences import Divergence, Frobenius, spectral
 from .metric import Metric
@@ -63,9 +63,7 @@ class Descent:
         self, metric: Metric, gradient: Metric, loss: DifferentiableLoss[Metric], step: float
     ) -> float:
         """The step, shortened where the divergence needs it, or where it is capped."""
-        if (
-            gradient.mu == 0.0 and not gradient.M.any()
-        ):  # nothing to descend on: only the regularizer acts, and a capped step is none
+        if gradient.mu == 0.0 and not gradient.M.any():  # only the regularizer acts, and a capped step is none
             return 0.0 if self.step_cap else step
         step = min(step, self.divergence.longest_step(metric.M, gradient.M))
         steepness = float((gradient.M**2).sum()) + self.threshold_step * gradient.mu**2
@@ -131,7 +129,7 @@ class Recipe:
     step: float
     descent: Descent
     base: int
-    start: Literal["fresh", "continue"]
+    start: Start
     max_rank: int | None = None
 
     def spawn(self) -> ComidOnIntervals:

@@ -27,7 +27,7 @@ from .learning import LEARNED, learn, relearn
 from .levels import LevelVocabulary
 from .lock import Locked, locked
 from .units import Scale
-from .vocabulary import MetricVocabulary, ThresholdVocabulary
+from .vocabulary import ThresholdVocabulary
 from .warm_start import WarmStart
 
 FEW = 32
@@ -37,7 +37,6 @@ FEW = 32
 class MetricTracker(
     LevelVocabulary,
     ThresholdVocabulary,
-    MetricVocabulary,
     Locked,
     ClassifierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]

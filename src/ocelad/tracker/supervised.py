@@ -127,7 +127,8 @@ class SupervisedMetricTracker(
 
     @locked
     def _learn(self, X: Any, y: Any, reset: bool, at_least: int) -> Self:
-        strategy, memory, count = check(self.strategy), self._count("memory"), self._count("pairs_per_point")
+        strategy, memory = check(self.strategy), validate.integer(self.memory, "memory")
+        count = validate.integer(self.pairs_per_point, "pairs_per_point")
         form = inputs.preprocessor(self.preprocessor) if reset else self.preprocessor_
         if form is not None:
             X = inputs.points(X, type(self).__name__, form)
@@ -158,12 +159,6 @@ class SupervisedMetricTracker(
             self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(new.__dict__)
         return self
-
-    def _count(self, name: str) -> int:
-        value = getattr(self, name)
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
-        return int(value)
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""

@@ -36,15 +36,6 @@ class MetricVocabulary:
     def _check_preprocessor(self) -> None:
         self.preprocessor_ = inputs.preprocessor(self.preprocessor)
 
-    def _prepare_inputs(self, X: Any, y: Any = None, type_of_inputs: str = "classic") -> Any:
-        """Formed points or pairs, checked: for subclasses in metric-learn's manner, which call it in their fit."""
-        self._check_preprocessor()
-        if type_of_inputs == "classic":
-            rows = inputs.points(X, type(self).__name__, self.preprocessor_)
-            return rows if y is None else (rows, np.asarray(y))
-        pairs = np.stack(inputs.tuples(X, 2, type(self).__name__, self.preprocessor_), axis=1)
-        return pairs if y is None else (pairs, validate.strict_labels(y, len(pairs)))
-
     def _form(self) -> Any:
         """The preprocessor in use."""
         try:
@@ -100,25 +91,11 @@ class MetricVocabulary:
         return self.get_metric().matrix
 
 
-class ThresholdVocabulary:
-    """Whether two points are similar."""
+class ThresholdVocabulary(MetricVocabulary):
+    """And whether two points are similar."""
 
     classes_ = np.array([-1, 1])
-    _tuple_size = 2
-    _validate_calibration_params = staticmethod(calibration.check)
     _threshold: float | None = None
-
-    if TYPE_CHECKING:
-
-        def pair_score(self, pairs: ArrayLike) -> Array: ...
-
-        def _form(self) -> Any: ...
-
-        def _measured(self, pairs: Any) -> tuple[Array, float | None]: ...
-
-        def _measure(self, u: Any) -> tuple[Array, float | None]: ...
-
-        def get_metric(self) -> Mahalanobis: ...
 
     @property
     def threshold_(self) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import validation as validate
 from ..engine import Engine, Trace
 from ..protocols import Array, snapshot
 from ..tracker import MetricTracker
@@ -109,7 +110,8 @@ class History:
         if not (alarm is None or callable(getattr(alarm, "update", None))):
             raise ValueError(f"alarm must be None or an alarm such as ChangeAlarm(), got {alarm!r}")
         self.tracker = tracker
-        self.every, self.capacity = _count(every, "every", 1), _count(capacity, "capacity", 2)
+        self.every = validate.integer(every, "every")
+        self.capacity = validate.integer(capacity, "capacity", least=2)
         self._new_alarm = copy.deepcopy(alarm)
         self._engine: Engine | None = None
         self._t = 0
@@ -245,9 +247,3 @@ class History:
         columns = {name: records[name] for name in records.dtype.names or ()}
         columns |= {f"weight_{level}": weights[:, level] for level in range(weights.shape[1])}
         return pd.DataFrame(columns).set_index("t")
-
-
-def _count(value: Any, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-    return int(value)
