@@ -73,7 +73,7 @@ def test_code_of_sources_that_are_no_more_is_removed(tmp_path, monkeypatch):
     room = copy_of_kernels(tmp_path)
     folder = compiled.cache_folder(room)
     (folder / "code").touch()
-    edit(room / "layout.py", "RING = 64", "RING = 65")
+    edit(room / "layout.py", "RECENT_CAPACITY = 64", "RECENT_CAPACITY = 65")
     again = compiled.cache_folder.__wrapped__(room)
     assert again != folder
     assert again.is_dir()

@@ -249,7 +249,7 @@ def fill(buffer, arrays):
     dictionary=st.booleans(),
 )  # fmt: skip
 def test_nothing_overlaps_and_nothing_is_left_over(n, slots, room, dictionary):
-    height = room + layout.RING if dictionary else 0
+    height = room + layout.RECENT_CAPACITY if dictionary else 0
     header = [n, slots, room, height]
     floats, integers = (np.zeros(size, kind) for size, kind in zip(
         layout.stack_sizes(*header), (float, np.int64), strict=True
@@ -265,7 +265,7 @@ def test_nothing_overlaps_and_nothing_is_left_over(n, slots, room, dictionary):
     own = scratch.lay_out(work, index, every, stack.header)
     fill(work, [array for array in own if array.dtype == float])
     fill(index, [own.counts, own.nonzero, own.indices])
-    fill(every, [own.every])
+    fill(every, [own.arange])
 
 
 # Copies

@@ -44,7 +44,7 @@ def solved(d, z, a, down=False):
     k, own = len(d), scratch_for(len(d))
     own.vectors[scratch.POLE, :k], own.vectors[scratch.WEIGHT, :k] = d, np.sqrt(a) * z
     roots(own.vectors, k, down, own.lane, own.indices[scratch.ROOT])
-    vectors(own.vectors, k, down, own.every, own.V)
+    vectors(own.vectors, k, down, own.arange, own.V)
     return own.vectors[[scratch.NEAREST, scratch.OFFSET], :k].sum(axis=0), own.V[:k, :k]
 
 
@@ -137,11 +137,11 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
     z, square, before = np.zeros(20), float(u @ u), r
     if kept_by == "columns":
         work = scratch_for(n, 12)
-        project(Q, r, u, work.every, n, z)
+        project(Q, r, u, work.arange, n, z)
         assert distance(s, r, sigma, z, square) == pytest.approx(u @ M @ u)
         if r < n:
             residual, second = work.vectors[[scratch.RESIDUAL, scratch.SECOND]]
-            r = extend(Q, work.every, n, r, u, square, z, residual, second)
+            r = extend(Q, work.arange, n, r, u, square, z, residual, second)
         turned, tall = Q, n
     else:
         own = kept_by_dictionary(Q, r, rng)
@@ -151,7 +151,7 @@ def test_rank_one_step_of_a_factored_learner(kept_by, case, sigma, tau, a):
         )
         z[:r], work.differences[0, :n], work.lengths[0] = columns(stack, 1).T @ u, u, square
         work.counts[0], work.slopes[0] = n, 0.0
-        remember(0, work.every, stack, work)
+        remember(0, work.arange, stack, work)
         if r < n:
             r = widen(1, 0, z, stack, work)
         turned, tall = stack.factors[1], height(1, stack)

@@ -116,9 +116,9 @@ def _cache_folder(room: Path) -> Iterator[Path | None]:
 
 
 def announce(room: Path, what: str) -> Callable[[], None]:
-    """Say that something is about to be compiled, if it has not been before on this machine.
+    """Print that something is about to be compiled, if it has not been before on this machine.
 
-    Returns what to call when that is done. Nothing is said where nobody would read it.
+    Returns a function to call when that is done. Nothing is printed where nobody would read it.
     """
     folder = cache_folder(room)
     marker = None if folder is None else folder / f"{what}.ready"
@@ -136,8 +136,8 @@ def announce(room: Path, what: str) -> Callable[[], None]:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """While something is compiled: looking for garbage in what the compiler keeps takes a twelfth longer."""
+def without_garbage_collection() -> Iterator[None]:
+    """For the time of a compilation, which garbage collection makes a twelfth longer."""
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -1,6 +1,6 @@
 """Files that appear whole or not at all.
 
-A file is written under another name beside its own, is brought to the disk, and only then takes its name. Whoever
+A file is written under a temporary name in the same folder, flushed to the disk (fsync), and then renamed. Whoever
 reads finds the old content or the new one, also after a crash or a power cut.
 """
 
@@ -52,13 +52,13 @@ def atomic_write(path: str | os.PathLike[str], *, text: bool = False) -> Iterato
 
 
 def write_text(path: str | os.PathLike[str], words: str) -> None:
-    """Words, whole or not at all."""
+    """Write a text file, whole or not at all."""
     with atomic_write(path, text=True) as file:
         file.write(words)
 
 
 def write_csv(path: str | os.PathLike[str], header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """A table, whole or not at all: numbers as short as they can be read back from to the bit."""
+    """Write a CSV file, whole or not at all: numbers as short as they can be read back from to the bit."""
     with atomic_write(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)

@@ -1,4 +1,4 @@
-"""Ctrl-C between two steps, never within one: half a step would leave learners and weights at odds."""
+"""Deferred Ctrl-C: between two steps, never within one, which would leave learners and weights inconsistent."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_holding: list[object] = []  # whoever holds it back just now
+_holding: list[object] = []  # the block that defers it now
 
 
 @contextmanager
 def hold_interrupts() -> Iterator[Callable[[], None]]:
-    """Hear Ctrl-C only when all of this is done, or at once if it is pressed again meanwhile.
+    """Defer Ctrl-C until the end of the block, or until it is pressed a second time.
 
-    Within one another only the outermost holds it back, and gives a function to call wherever it may be heard.
+    Of nested blocks only the outermost defers it. The function that it gives delivers a Ctrl-C that is pending.
 
     >>> try:
     ...     with hold_interrupts() as pause:
@@ -23,20 +23,20 @@ def hold_interrupts() -> Iterator[Callable[[], None]]:
     ...         pause()
     ...         print("never here")
     ... except KeyboardInterrupt:
-    ...     print("heard")
+    ...     print("interrupted")
     still here
-    heard
+    interrupted
     """
     usual: Any = None if _holding else signal.getsignal(signal.SIGINT)
-    pressed, held = False, usual is not None  # else it belongs to a program around Python, or is held already
+    pressed, held = False, usual is not None  # else it belongs to a program around Python, or is deferred already
 
     def hold(*_: object) -> None:
         nonlocal pressed
         pressed = not pressed
         if not pressed:  # the second time
-            hear()
+            deliver()
 
-    def hear() -> None:
+    def deliver() -> None:
         signal.signal(signal.SIGINT, usual)
         signal.raise_signal(signal.SIGINT)
 
@@ -44,14 +44,14 @@ def hold_interrupts() -> Iterator[Callable[[], None]]:
         nonlocal pressed
         if pressed:
             pressed = False
-            hear()
+            deliver()
             signal.signal(signal.SIGINT, hold)
 
     if held:
         try:
             signal.signal(signal.SIGINT, hold)
             _holding.append(pause)
-        except ValueError:  # another thread than the main one, which alone hears it
+        except ValueError:  # not the main thread, which alone receives it
             held = False
     try:
         yield pause

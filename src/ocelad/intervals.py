@@ -5,7 +5,7 @@ starts whenever the length divides t:
 
     I = { [i * length_j, (i + 1) * length_j - 1] : i >= 1, j >= 0 },      length_j = base * 2^j.
 
-Everything here is a pure function of t; nobody asks for a horizon. The clock starts at t = base, so that
+Everything here is a pure function of t; no horizon is needed. The clock starts at t = base, so that
 level 0 is at work from the first step on.
 """
 
@@ -58,7 +58,7 @@ def length(level: int, base: int = 1) -> int:
 
 
 def active(t: int, base: int = 1) -> int:
-    """How many levels are at work at time t: |ACT(t)| = floor(log2(t / base)) + 1.
+    """The number of active levels at time t: |ACT(t)| = floor(log2(t / base)) + 1.
 
     >>> [active(t) for t in (1, 2, 3, 4, 1000)]
     [1, 2, 2, 3, 10]
@@ -67,7 +67,7 @@ def active(t: int, base: int = 1) -> int:
 
 
 def opening(t: int, base: int = 1) -> int:
-    """How many levels start a new interval at time t: levels 0, ..., opening(t) - 1 do.
+    """The number of levels that start a new interval at time t: levels 0, ..., opening(t) - 1 do.
 
     >>> [opening(t) for t in range(1, 9)]
     [1, 2, 1, 3, 1, 2, 1, 4]
@@ -84,7 +84,7 @@ def opening(t: int, base: int = 1) -> int:
 
 
 def opened(t: int, base: int = 1) -> int:
-    """How many intervals have been opened up to and including time t.
+    """The number of intervals opened up to and including time t.
 
     >>> [opened(t) for t in range(1, 9)]
     [1, 3, 4, 7, 8, 10, 11, 15]

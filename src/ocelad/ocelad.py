@@ -54,7 +54,7 @@ class Ocelad(Generic[E]):
         self.ensemble = ensemble  # line 1
         self.weights = weights
         self.order = chosen
-        self.t = 0  # how many losses have been seen
+        self.t = 0  # number of losses seen
         self.state: Array = np.zeros((0, len(weights.fields)))
         self.lengths: Array = np.zeros(0)
         self.losses: Array = np.zeros(0)  # each slot's latest loss; nan before its first

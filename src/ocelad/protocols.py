@@ -1,7 +1,7 @@
-"""The seams: what the algorithm asks of a loss, a learner, an ensemble and a rule for weights.
+"""Protocols: what the algorithm requires of a loss, a learner, an ensemble and a rule for weights.
 
-An estimate is anything that can be added and multiplied by a number: an array, a float, a `Metric`. All seams
-are protocols, so that nothing has to inherit from anything.
+An estimate is anything that can be added and multiplied by a number: an array, a float, a `Metric`. Nothing has
+to inherit from anything.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Opening:
 
 @runtime_checkable
 class Ensemble(Protocol[E_co]):
-    """Several learners in numbered slots, spoken to with four verbs."""
+    """Several learners in numbered slots, with four methods."""
 
     def open(self, t: int, /) -> Opening:
         """Start the learners whose time has come, before step t = 0, 1, 2, ..."""
@@ -135,7 +135,7 @@ def is_number(value: object) -> bool:
 
 
 def check_part(value: Any, protocol: type, name: str, expected: str) -> None:
-    """Refuse what is not an instance (a class is not) of one of the parts."""
+    """Raise unless this is an instance (a class is not) of a protocol."""
     if isinstance(value, type) or not isinstance(value, protocol):
         raise ValueError(f"{name} must be {expected}, got {value!r}")
 

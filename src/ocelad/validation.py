@@ -1,4 +1,4 @@
-"""The public door: everything that comes in is checked here, once, before any state changes."""
+"""Validation of input: once, at the public interface, before any state changes."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def same_width(rows: Any, n_features: int, name: str) -> Any:
 
 
 def labels(y: Any, m: int) -> Array:
-    """One of +1 (similar) and -1 (different) for every pair; 0 in place of -1 is let pass with a warning."""
+    """One of +1 (similar) and -1 (different) for every pair; 0 in place of -1 is accepted with a warning."""
     if type(y) is np.ndarray and y.shape == (m,) and y.dtype.kind in "fiu" and SIGNS.issuperset(y.tolist()):
-        return y.astype(np.float64, copy=False)  # the usual case first, and lean
+        return y.astype(np.float64, copy=False)  # fast path for the usual case
     expected = f"an array of shape ({m},), one label +1 (similar) or -1 (different) per pair"
     array = real(y, "y", expected)
     if array.shape != (m,):
@@ -59,7 +59,7 @@ def labels(y: Any, m: int) -> Array:
 
 
 def strict_labels(y: Any, m: int) -> Array:
-    """+1 and -1 and nothing else, refused in metric-learn's words."""
+    """+1 and -1 and nothing else, with metric-learn's error message."""
     array = real(y, "y", f"an array of shape ({m},), one label +1 or -1 per pair")
     if array.shape != (m,):
         raise ValueError(f"y must be an array of shape ({m},), one label per pair, got shape {array.shape}")
@@ -72,7 +72,7 @@ def strict_labels(y: Any, m: int) -> Array:
 
 
 def classes(given: Any) -> None:
-    """The classes of ``partial_fit``, for what they are worth: there are only two."""
+    """The classes of ``partial_fit``: there are only two."""
     if sorted(np.unique(given).tolist()) not in ([-1, 1], [0, 1]):
         raise ValueError(f"classes must be [-1, 1] (different, similar), got {given!r}")
 

@@ -1,4 +1,4 @@
-"""What learns: Algorithm 1 over metric learners, as black boxes or compiled, behind one set of verbs."""
+"""What learns: Algorithm 1 over metric learners, as black boxes or compiled, behind one interface."""
 
 from .box_engine import BoxEngine
 from .build import box_engine, rice_engine

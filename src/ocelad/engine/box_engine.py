@@ -49,13 +49,13 @@ class BoxEngine:
                         loss = OrderLoss(row[: self.recipe.n], row[self.recipe.n :], margin_loss)
                     else:
                         loss = PairLoss(row, int(y[k]), margin_loss)
-                    foreseen = None if trace is None else self._foreseen(loss)
+                    predicted = None if trace is None else self._predicted(loss)
                     self.ocelad.update(loss)
                     if trace is not None:
-                        self._write(trace, k, foreseen)
+                        self._write(trace, k, predicted)
                     pause()
 
-    def _foreseen(self, loss: PairLoss | OrderLoss) -> Array:
+    def _predicted(self, loss: PairLoss | OrderLoss) -> Array:
         """The mixture's squared distance and threshold, and the loss of both."""
         metric, row = self.ocelad.estimate, np.full(3, np.nan)
         if isinstance(loss, PairLoss):
@@ -63,10 +63,10 @@ class BoxEngine:
         row[LOSS] = loss(metric)
         return row
 
-    def _write(self, trace: Trace, k: int, foreseen: Array | None) -> None:
+    def _write(self, trace: Trace, k: int, predicted: Array | None) -> None:
         ocelad, experts = self.ocelad, len(self.ocelad.lengths)
         trace.reserve(experts)
-        trace.table[k, :3] = foreseen
+        trace.table[k, :3] = predicted
         trace.weights[k, :experts], trace.losses[k, :experts] = ocelad.probabilities, ocelad.losses
         trace.lengths = ocelad.lengths.copy()
 

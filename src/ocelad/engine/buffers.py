@@ -36,7 +36,7 @@ class Buffers:
     def __init__(self, n: int, base: int, slots: int, columns: int, dictionary: bool) -> None:
         self.n, self.base, self.slots, self.dictionary = n, base, slots, dictionary
         self.columns = _multiple_of_four(columns)
-        self.sizes = n, slots, self.columns, self.columns + layout.RING if dictionary else 0
+        self.sizes = n, slots, self.columns, self.columns + layout.RECENT_CAPACITY if dictionary else 0
         floats, integers = layout.stack_sizes(*self.sizes)
         self.floats, self.integers = np.zeros(floats), np.zeros(integers, dtype=np.int64)
         self.integers[: layout.TIME] = self.sizes
@@ -106,21 +106,21 @@ class _Scratch(threading.local):
     def __init__(self) -> None:
         self.work: Array = np.zeros(0)
         self.index: Integers = np.zeros(0, dtype=np.int64)
-        self.every: Integers = np.zeros(0, dtype=np.int64)
+        self.arange: Integers = np.zeros(0, dtype=np.int64)
         self.sizes: tuple[int, ...] = ()  # of the last stack, for which they are large enough
 
     def at_least(self, sizes: tuple[int, int, int, int]) -> tuple[Array, Integers, Integers]:
         if sizes != self.sizes:
             self.sizes = ()
-            work, index, every = scratch.sizes(*sizes)
+            work, index, arange = scratch.sizes(*sizes)
             if len(self.work) < work:
                 self.work = np.zeros(work)
             if len(self.index) < index:
                 self.index = np.zeros(index, dtype=np.int64)
-            if len(self.every) < every:
-                self.every = np.arange(every)
+            if len(self.arange) < arange:
+                self.arange = np.arange(arange)
             self.sizes = sizes
-        return self.work, self.index, self.every
+        return self.work, self.index, self.arange
 
 
 _SCRATCH = _Scratch()

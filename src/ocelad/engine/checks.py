@@ -1,7 +1,7 @@
 """Arrays that come from a file: checked in full before they are used, for compiled kernels do not check.
 
 What each level has learned is a row of ``levels``: what its latest estimate lost, its threshold, what was cut off
-from it, what the engine keeps besides, and the state of its weight.
+from it, further columns of the engine's own, and the state of its weight.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def split(array: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any]) -> list[np.n
 def take_levels(
     learned: Arrays, names: tuple[str, ...], t: int, base: int, rule: Weights
 ) -> tuple[Columns, Array]:
-    """The columns of ``levels`` by name, and of these the state of the weights, if it can all be so at time t."""
+    """The columns of ``levels`` by name, and the state of the weights, checked to be possible at time t."""
     lengths = [length(level, base) for level in range(active(base + t, base))]
     table, shape = learned["levels"], (len(lengths), len(names) + len(rule.fields))
     if table.dtype != np.float64 or table.shape != shape:
@@ -73,21 +73,21 @@ def take_levels(
 
 
 def widest(n: int, learned: Arrays) -> int:
-    """The most columns that a level is said to have, if that is known."""
+    """The largest number of columns that a level claims to have, if that is known."""
     table = learned.get("levels", np.zeros(0))
     most = table[:, 3:7:3].max(initial=0.0) if table.ndim == 2 and table.shape[1] > 3 else n  # rank and count
     return int(most) if 0.0 <= most <= n else n
 
 
-def whole(columns: Columns, name: str, most: int) -> Integers:
-    """A column of whole numbers."""
+def integer_column(columns: Columns, name: str, most: int) -> Integers:
+    """A column of integers from 0 to ``most``."""
     if not all(number <= most and repr(number) == f"{int(number)}.0" for number in columns[name]):  # so not -0.0
         raise ValueError(f"{name} has entries outside 0, ..., {most}")
     return np.array(columns[name], dtype=np.int64)
 
 
 def _check_weights(rule: Weights, state: Array, columns: Columns) -> None:
-    """Whether a rule can have come to its state."""
+    """Raise if a rule cannot have come to this state."""
     if isinstance(rule, FixedShare):  # the weights themselves, and in plain Python, as there are few
         logs = columns["log_weight"]
         if max(logs) > 1.0 or abs(sum(map(math.exp, logs)) - 1.0) > 1e-6:

@@ -1,4 +1,4 @@
-"""What a tracker asks of the engine that learns for it."""
+"""The interface between a tracker and the engine that learns for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class Judgement(NamedTuple):
-    """What experts say: squared distances, a row for each difference and a column for each expert; the experts'
+    """The experts' predictions: squared distances, a row for each difference and a column for each expert; their
     thresholds and weights; and both of the mixture, which is linear in them."""
 
     squared_distance: Array
@@ -29,8 +29,7 @@ class Judgement(NamedTuple):
 class Engine(Protocol):
     """Algorithm 1 over metric learners, which owns all that has been learned: time, experts, weights.
 
-    Differences are in the tracker's unit of length, dense or CSR. Nothing here is checked: that is the door's
-    task.
+    Differences are in the tracker's unit of length, dense or CSR. They have been validated by the tracker.
     """
 
     @property
@@ -44,10 +43,10 @@ class Engine(Protocol):
 
     @property
     def t(self) -> int:
-        """How many comparisons have been learned."""
+        """The number of comparisons learned."""
 
     def run(self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None) -> None:
-        """Learn comparisons in order, each a time step, and write them down.
+        """Learn comparisons in order, each a time step, and fill the trace.
 
         Parameters
         ----------
@@ -60,7 +59,7 @@ class Engine(Protocol):
         """
 
     def judge(self, u: Any) -> Judgement:
-        """What each expert would say of these differences; nothing changes."""
+        """What each expert predicts for these differences; nothing changes."""
 
     def mixture(self) -> tuple[Dense | Parts, float]:
         """The quadratic form and the threshold that are in charge now."""
@@ -83,13 +82,13 @@ class Engine(Protocol):
         """The names of the arrays of a snapshot."""
 
     def reserve(self, levels: int, columns: int) -> None:
-        """Room for so many levels, and so many columns in each, where room is kept."""
+        """Reserve capacity for this number of levels, and of columns in each."""
 
     def snapshot(self) -> Arrays:
-        """All that has been learned, as a few plain arrays without anything spare."""
+        """All that has been learned, as a few plain arrays without spare capacity."""
 
     def restored(self, t: int, learned: Arrays) -> Self:
         """Another engine of the same parts, at the time of a snapshot, which is checked in full. This one must not
-        have begun, and is of no other use then."""
+        have learned anything, and must not be used afterwards."""
 
     def __copy__(self) -> Self: ...

@@ -1,4 +1,4 @@
-"""What a stack of learners has learned, as a few plain arrays, level by level, nothing spare; and back.
+"""Snapshots of a stack of learners: a few plain arrays, level by level, without spare capacity; and back.
 
 The eigenpairs of all levels come one after the other or, if there are many features, the dictionaries and the
 factors of their columns. What comes back is checked in full.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..protocols import Array, Integers
-from .checks import LEVEL, Columns, split, take, take_levels, whole
+from .checks import LEVEL, Columns, integer_column, split, take, take_levels
 from .kernels import layout, scratch
 from .protocol import Arrays
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 FACTORED = ("rank", "sigma")
 DICTIONARIES = ("debt", "count", "since", "touched")
-"""What ``levels`` has besides, and what it has if there are dictionaries."""
+"""Further columns of ``levels``: always, and where there are dictionaries."""
 
 ORTHONORMAL = 1e-3
-"""How far from orthonormal columns may be: rounding of any number of steps is far below, nonsense far above."""
+"""Tolerance for columns to be orthonormal: rounding of any number of steps is far below, nonsense far above."""
 
 _COEFFICIENT = 1e6  # factors have far smaller entries; with larger ones, orthonormality would be luck
 
@@ -38,17 +38,17 @@ def names(dictionary: bool) -> tuple[str, ...]:
     return "levels", "columns"
 
 
-def arrays(own: StackEngine) -> Arrays:
+def arrays(engine: StackEngine) -> Arrays:
     """What has been learned."""
-    stack, slots = own.stack, own.stack.order[: own.levels]
+    stack, slots = engine.stack, engine.stack.order[: engine.levels]
     ranks = stack.rank[slots]
-    by_level = [stack.losses[: own.levels], stack.mu[slots], stack.discarded[slots], ranks, stack.sigma[slots]]
+    by_level = [stack.losses[: engine.levels], stack.mu[slots], stack.discarded[slots], ranks, stack.sigma[slots]]
     used = np.arange(stack.eigenvalues.shape[1]) < ranks[:, None]
     eigenvalues = stack.eigenvalues[slots][used]
-    if not own.dictionary:
-        pairs = np.empty((len(eigenvalues), own.recipe.n + 1))
+    if not engine.dictionary:
+        pairs = np.empty((len(eigenvalues), engine.recipe.n + 1))
         pairs[:, 0], pairs[:, 1:] = eigenvalues, stack.columns[slots].transpose(0, 2, 1)[used]
-        return {"levels": _table(by_level, own.state), "columns": pairs}
+        return {"levels": _table(by_level, engine.state), "columns": pairs}
     recent, seen = stack.header[[layout.RECENT, layout.SEEN]]
     shared = stack.features[-1, layout.LIST, :seen]
     counts, since, touched = stack.own[slots], stack.since[slots], stack.touched[slots]
@@ -57,7 +57,7 @@ def arrays(own: StackEngine) -> Arrays:
     parts = [stack.columns[slot, e, :k].T.reshape(-1) for e, (slot, _, k, *_) in zip(features, sizes, strict=True)]
     factors = [stack.factors[slot, : k + recent - first, :r].reshape(-1) for slot, r, k, first, _ in sizes]
     return {
-        "levels": _table([*by_level, stack.debt[slots], counts, since, touched], own.state),
+        "levels": _table([*by_level, stack.debt[slots], counts, since, touched], engine.state),
         "recent": stack.recent[shared, :recent].T.copy(),
         "recent_features": shared.copy(),
         "features": np.concatenate(features),
@@ -77,22 +77,23 @@ def _table(columns: Sequence[np.ndarray[Any, Any]], state: Array) -> Array:
 
 
 def footprint(n: int, levels: int, columns: int, matrices: int) -> int:
-    """An upper bound, in bytes, of what it takes to build and check an engine of this size: so many columns in a
-    level at most, and so many matrices of n x n."""
-    slots, room = 2 * levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
-    height = room + layout.RING
-    floats, integers = layout.stack_sizes(n, slots, room, height)
-    work, index, every = scratch.sizes(n, slots, room, height)
+    """An upper bound, in bytes, of what it takes to build and check an engine of this size, with at most
+    ``columns`` columns in a level and this number of n x n matrices."""
+    slots, capacity = 2 * levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
+    height = capacity + layout.RECENT_CAPACITY
+    floats, integers = layout.stack_sizes(n, slots, capacity, height)
+    work, index, arange = scratch.sizes(n, slots, capacity, height)
     checking = 3 * (n + 4) * height + 4 * height * height
-    return 8 * (2 * (floats + integers) + work + index + every + checking + 10 * matrices * n * n)
+    return 8 * (2 * (floats + integers) + work + index + arange + checking + 10 * matrices * n * n)
 
 
-def restored(own: StackEngine, t: int, learned: Arrays) -> StackEngine:
-    """Another stack of these parts, as it was at time t; this one is filled too, if it is of the right size."""
-    n, dictionary = own.recipe.n, own.dictionary
+def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
+    """Another stack of these parts, restored to time t; this one is overwritten too, if it has the capacity."""
+    n, dictionary = engine.recipe.n, engine.dictionary
     known = (*LEVEL, *FACTORED, *(DICTIONARIES if dictionary else ()))
-    columns, state = take_levels(learned, known, t, own.recipe.base, own.weights)
-    ranks = whole(columns, "rank", max(own.max_rank, int(own.stack.rank[0])))  # one may just have left the origin
+    columns, state = take_levels(learned, known, t, engine.recipe.base, engine.weights)
+    max_rank = max(engine.max_rank, int(engine.stack.rank[0]))  # one may just have left the origin
+    ranks = integer_column(columns, "rank", max_rank)
     levels, most, total = len(ranks), int(ranks.max()), int(ranks.sum())
     if dictionary:
         sizes = _sizes(n, ranks, columns, learned)
@@ -101,7 +102,7 @@ def restored(own: StackEngine, t: int, learned: Arrays) -> StackEngine:
         eigenvalues = take(learned, "columns", (total, n + 1))[:, 0]
     if total and not eigenvalues.min() >= 0.0:
         raise ValueError("eigenvalues must be >= 0")
-    new = own.with_capacity(levels, min(n, most + 1))
+    new = engine.with_capacity(levels, min(n, most + 1))
     stack, places = new.stack, slice(1, levels + 1)  # level j goes to slot j + 1; slot 0 is the origin's
     stack.columns[1:], stack.factors[1:], stack.features[1:] = 0.0, 0.0, 0  # there has been something else
     stack.header[layout.TIME], stack.header[layout.LEVELS] = t, levels
@@ -116,15 +117,15 @@ def restored(own: StackEngine, t: int, learned: Arrays) -> StackEngine:
         stack.columns[places].transpose(0, 2, 1)[used] = learned["columns"][:, 1:]
         _check_columns(stack.columns[places], used)
     new.state = np.array(state)
-    return copy.copy(new) if new is own else new
+    return copy.copy(new) if new is engine else new
 
 
 def _check_columns(columns: Array, used: NDArray[np.bool_]) -> None:
     """Whether those of each level are orthonormal, and the others zero."""
-    levels, _, room = columns.shape
+    levels, _, capacity = columns.shape
     with np.errstate(over="ignore", invalid="ignore"):
         gram = (columns.transpose(0, 2, 1) @ columns).reshape(levels, -1)
-        gram[:, :: room + 1] -= used
+        gram[:, :: capacity + 1] -= used
         off = gram.ravel()
         orthonormal = off.dot(off) <= ORTHONORMAL**2
     if not orthonormal:
@@ -148,12 +149,12 @@ def _sizes(n: int, ranks: Integers, columns: Columns, learned: Arrays) -> _Sizes
     """Those of the dictionaries, if all that is about them fits together."""
     recent = len(learned["recent"]) if learned["recent"].ndim else 0
     limits = (("count", n), ("since", recent), ("touched", n))
-    counts, since, touched = (whole(columns, name, most) for name, most in limits)
+    counts, since, touched = (integer_column(columns, name, most) for name, most in limits)
     sizes = _Sizes(ranks, counts, since, touched)
     if not (sizes.heights(recent) >= ranks).all():
         raise ValueError("count has entries too small for those of rank")
-    if recent > layout.RING:
-        raise ValueError(f"recent has more than {layout.RING} rows")
+    if recent > layout.RECENT_CAPACITY:
+        raise ValueError(f"recent has more than {layout.RECENT_CAPACITY} rows")
     features = take(learned, "features", (int(touched.sum()),), np.int64)
     shared = take(learned, "recent_features", (learned["recent_features"].size,), np.int64)
     for part in (shared, *split(features, touched)):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import announce, uncollected
+from ..compiled import announce, without_garbage_collection
 from ..ensemble import dyadic_opening
 from ..geometry.comid import Recipe
 from ..geometry.losses import Hinge, Logistic, MarginLoss, SquaredHinge
@@ -193,7 +193,7 @@ class StackEngine:
         if self.dictionary in _READY:
             return entry(*given)
         ready = announce(Path(layout.__file__).parent, "dictionary" if self.dictionary else "columns")
-        with uncollected():
+        with without_garbage_collection():
             done = entry(*given)
         ready()
         _READY.add(self.dictionary)

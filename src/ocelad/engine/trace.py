@@ -1,4 +1,4 @@
-"""What a run writes down: a row per comparison, as it was foreseen and what became of the experts' weights."""
+"""The record of a run: a row per comparison, with its prediction and the experts' weights after it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Trace:
         """The time-scale of each expert."""
 
     def reserve(self, experts: int) -> None:
-        """Columns for so many experts; what has been written stays."""
+        """Make columns for this number of experts; what has been written is kept."""
         if experts > self.experts:
             before, kept = self.table, self.experts
             self.table = np.full((len(before), EXPERTS + 2 * experts), np.nan)
@@ -75,11 +75,11 @@ class Trace:
 
     @property
     def similar(self) -> NDArray[np.bool_]:
-        """Whether each comparison was foreseen to be similar."""
+        """Whether each comparison was predicted to be similar."""
         return np.asarray(self.squared_distance <= self.threshold)
 
     def rescale(self, ratio: Array, y: Array, loss: MarginLoss, weight: Array | None = None) -> None:
-        """As it would have been for differences so many times as long."""
+        """Predictions and losses as for differences ``ratio`` times as long."""
         self.table[:, SQUARED_DISTANCE] = np.maximum(self.squared_distance, 0.0) * ratio * ratio
         self.table[:, THRESHOLD] = np.maximum(self.threshold, 1.0)
         margins = (y * (self.threshold - self.squared_distance)).tolist()
@@ -89,7 +89,7 @@ class Trace:
 
     def levels(self, row: int) -> np.ndarray[Any, np.dtype[np.void]]:
         """Length, weight and loss of the experts that were there after a comparison (`EXPERT`)."""
-        there = int((~np.isnan(self.weights[row])).sum())  # the first so many: experts come, and none goes
+        there = int((~np.isnan(self.weights[row])).sum())  # experts are only ever added
         table = np.zeros(there, dtype=EXPERT)
         for name, column in (("length", self.lengths), ("weight", self.weights[row]), ("loss", self.losses[row])):
             table[name] = column[:there]

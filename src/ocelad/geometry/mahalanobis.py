@@ -25,7 +25,7 @@ class Mahalanobis:
     """A metric that no longer changes, and a function of two points.
 
     Its matrix is that of differences measured in ``unit``, so that features of any size can be handled; ``rank``,
-    if given, keeps only so many of its directions; ``mu``, if given, is the threshold on squared distances.
+    if given, keeps only that many directions; ``mu``, if given, is the threshold on squared distances.
 
     >>> metric = Mahalanobis(np.diag([4.0, 9.0]))
     >>> metric([1, 0], [0, 0]), metric([0, 1], [0, 0], squared=True)
@@ -56,7 +56,7 @@ class Mahalanobis:
 
     @property
     def n(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return self.form.n
 
     @property

@@ -1,4 +1,4 @@
-"""A positive semi-definite matrix by what it does: as it is, or as a few columns, never multiplied out unasked.
+"""Quadratic forms of a positive semi-definite matrix: dense, or low rank and multiplied out only on request.
 
 u' M u,    M = sigma I + C diag(e) C'.
 """
@@ -51,7 +51,7 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Few columns: for them one product with many rows is all that a distance takes."""
+    """Low rank plus a multiple of I: distances of many rows take one product with the columns."""
 
     columns: Array
     extra: Array

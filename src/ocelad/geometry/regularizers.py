@@ -98,8 +98,8 @@ class L1:
         min_{|Z_ij| <= tau} psi*(W - Z),     M = unlink(W - Z),     gap = tau |M|_1 - <Z, M> >= 0,
 
     in which soft-thresholding (the box) and the cone (unlink) are both exact. Projected gradient steps of
-    Barzilai-Borwein length run until the gap is below ``tolerance`` * |unlink(W)|_F^2, or for so many
-    ``iterations``. Under the Frobenius divergence |M - M*|_F^2 <= 2 * gap.
+    Barzilai-Borwein length run until the gap is below ``tolerance`` * |unlink(W)|_F^2, or for at most
+    ``iterations`` steps. Under the Frobenius divergence |M - M*|_F^2 <= 2 * gap.
     """
 
     strength: float = 0.02

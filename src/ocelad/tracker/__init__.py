@@ -1,4 +1,4 @@
-"""Algorithm 2 behind scikit-learn's door: `MetricTracker`, and `SupervisedMetricTracker` for labelled points."""
+"""Algorithm 2 as scikit-learn estimators: `MetricTracker`, and `SupervisedMetricTracker` for labelled points."""
 
 from .metric_tracker import MetricTracker
 from .supervised import SupervisedMetricTracker

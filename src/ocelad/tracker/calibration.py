@@ -1,4 +1,4 @@
-"""Which threshold on distances is best for labelled pairs.
+"""Calibration: which threshold on distances is best for labelled pairs.
 
 A pair is called similar iff its distance is at most the threshold. Thresholds that differ on these pairs are the
 distances themselves, and one below them all, which rejects everything. A rate of nothing, 0/0, is 0.
@@ -16,7 +16,7 @@ Strategy = Literal["accuracy", "f_beta", "max_tpr", "max_tnr"]
 
 
 def check(strategy: Any = "accuracy", min_rate: Any = None, beta: Any = 1.0) -> None:
-    """Refuse what `best_threshold` cannot work with."""
+    """Raise if these are not options of `best_threshold`."""
     if strategy not in ("accuracy", "f_beta", "max_tpr", "max_tnr"):
         raise ValueError(
             f'Strategy can either be "accuracy", "f_beta" or "max_tpr" or "max_tnr". Got "{strategy}" instead.'

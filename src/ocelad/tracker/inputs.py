@@ -1,4 +1,4 @@
-"""What may be handed in as points, pairs, triplets or quadruplets, and how it becomes points side by side.
+"""Input formats of points, pairs, triplets and quadruplets, and their conversion to arrays of points.
 
 Formed tuples have shape (m, k, n); tuples of indicators (m, k) go through a preprocessor; k sparse matrices or
 DataFrames of shape (m, n) are the first, second, ... points of m tuples. The texts of the errors about dimensions
@@ -51,7 +51,7 @@ def preprocessor(given: Any) -> Callable[[Any], Any] | None:
 
 
 def points(X: Any, owner: str, form: Callable[[Any], Any] | None) -> Any:
-    """Points as a dense array or a CSR matrix of two dimensions, not looked at further."""
+    """Points as a dense array or a CSR matrix of two dimensions, not validated further."""
     if sparse.issparse(X):
         return X.tocsr()
     array, applied = _array(X, "X"), False
@@ -94,7 +94,7 @@ def tuples(given: Any, size: int, owner: str, form: Callable[[Any], Any] | None)
 
 def differences(given: Any, owner: str, form: Callable[[Any], Any] | None) -> Any:
     """u = x - z for pairs, dense or CSR."""
-    # The usual case first, and lean: u is finite only if x and z are.
+    # Fast path for the usual case: u is finite only if x and z are.
     if type(given) is np.ndarray and given.dtype == np.float64 and given.ndim == 3 and given.shape[1] == 2:
         with np.errstate(over="ignore", invalid="ignore"):
             u = np.subtract(given[:, 0], given[:, 1], order="C")
@@ -119,7 +119,7 @@ def difference(x: Any, z: Any, name: str) -> Any:
 
 
 def side_by_side(near: Any, far: Any) -> Any:
-    """Two differences in each row."""
+    """Concatenate two differences in each row."""
     if sparse.issparse(near):
         return sparse.hstack([near, far]).tocsr()
     return np.hstack([near, far])
@@ -194,13 +194,13 @@ def _formed(form: Callable[[Any], Any], indicators: Any) -> Any:
 
 
 def _dimensions(
-    formed: str, indicators: str, bare: int, array: Any, owner: str, form: object, applied: bool
+    formed: str, indicators: str, ndim: int, array: Any, owner: str, form: object, applied: bool
 ) -> ValueError:
-    """The text of an array that has a wrong number of dimensions; ``bare`` is that of indicators."""
+    """The text of an array that has a wrong number of dimensions; ``ndim`` is that of indicators."""
     if applied:
         kind, context, hint = formed, " after the preprocessor has been applied", " and/or use a preprocessor"
     elif form is None:
-        kind, context, hint = formed, "", " and/or use a preprocessor" if array.ndim == bare else ""
+        kind, context, hint = formed, "", " and/or use a preprocessor" if array.ndim == ndim else ""
     else:
         kind, context, hint = indicators + formed, " when using a preprocessor", ""
     return ValueError(

@@ -1,4 +1,4 @@
-"""What the experts behind a tracker believe, level by level."""
+"""The experts of a tracker, level by level: time-scales, weights, metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thread at a time: a lock that copies and pickles leave behind."""
+"""Thread safety: a lock per estimator, which is neither copied nor pickled."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Locked:
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
             parents: Any = super()
-            return {name: value for name, value in parents.__getstate__().items() if name not in _LEFT_BEHIND}
+            return {name: value for name, value in parents.__getstate__().items() if name not in _NOT_PICKLED}
 
 
-_LEFT_BEHIND = ("_own_lock", "_metric")
+_NOT_PICKLED = ("_own_lock", "_metric")
 
 
 def locked(method: F) -> F:
-    """A method that no other thread can interrupt."""
+    """A method that holds the estimator's lock."""
 
     @wraps(method)
-    def alone(self: Any, *given: Any, **named: Any) -> Any:
+    def with_lock(self: Any, *given: Any, **named: Any) -> Any:
         with self._lock:
             return method(self, *given, **named)
 
-    return alone  # type: ignore[return-value]
+    return with_lock  # type: ignore[return-value]

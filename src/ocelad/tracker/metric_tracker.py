@@ -1,4 +1,4 @@
-"""Algorithm 2, RICE-OCELAD for metrics, behind a scikit-learn-like door."""
+"""Algorithm 2, RICE-OCELAD for metrics, with scikit-learn's interface."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MetricTracker(
 
     The defaults are the ones recommended here; ``MetricTracker.paper()`` has the paper's. Options are read at the
     first comparison. What is learned, ``mu_``, ``levels_``, ``level_metrics_``, ``scale_`` and the matrix, always
-    speaks of the estimate that would judge the next comparison.
+    describes the estimate that will judge the next comparison.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class MetricTracker(
         How many directions a learner may keep, the most important, where more would cost too much: the time of a
         step grows with the rank. ``discarded_`` says what is lost. None keeps all.
     n_components
-        How many dimensions to keep, the most important: ``components_`` then has so many rows, and distances are
+        How many dimensions to keep, the most important: ``components_`` then has that many rows, and distances are
         those in the embedding. None keeps all.
     preprocessor
         Turns indicators into points, so that pairs can be given by them: an array, a sparse matrix or a DataFrame
@@ -94,7 +94,7 @@ class MetricTracker(
     n_features_in_: int
     _engine: Engine
     _scale: Scale
-    _history: Any = None  # a History puts itself here, to read what is learned
+    _history: Any = None  # a History sets this, to read the traces
     _given: WarmStart | None = None
     _metric: tuple[tuple[int, int | None], Mahalanobis] | None = None  # as it was when last asked for
 
@@ -177,7 +177,7 @@ class MetricTracker(
         y
             Of shape (m,), +1 for similar and -1 for different.
         sample_weight
-            Of shape (m,): a comparison's loss is multiplied by its weight. One of weight 0 is as if not given:
+            Of shape (m,): a comparison's loss is multiplied by its weight. One of weight 0 is skipped:
             neither the learners nor the clock move.
         classes
             Accepted, as scikit-learn's classifiers do: [-1, 1].
@@ -213,21 +213,21 @@ class MetricTracker(
 
         They go to the same learners as pairs do and may alternate with them; the tracked threshold stays as it is.
         """
-        a, b, c = inputs.tuples(triplets, 3, type(self).__name__, self._first_form())
+        a, b, c = inputs.tuples(triplets, 3, type(self).__name__, self._current_preprocessor())
         near, far = inputs.difference(a, b, "triplets"), inputs.difference(a, c, "triplets")
         return self._learn(inputs.side_by_side(near, far), None, named=triplets)
 
     def partial_fit_quadruplets(self, quadruplets: Any) -> Self:
         """Learn from quadruplets (a, b, c, d) of shape (m, 4, n), "a is closer to b than c is to d"."""
-        a, b, c, d = inputs.tuples(quadruplets, 4, type(self).__name__, self._first_form())
+        a, b, c, d = inputs.tuples(quadruplets, 4, type(self).__name__, self._current_preprocessor())
         near, far = inputs.difference(a, b, "quadruplets"), inputs.difference(c, d, "quadruplets")
         return self._learn(inputs.side_by_side(near, far), None, named=quadruplets)
 
-    def _first_form(self) -> Any:
+    def _current_preprocessor(self) -> Any:
         return self.preprocessor_ if "_engine" in self.__dict__ else inputs.preprocessor(self.preprocessor)
 
     def _pairs(self, pairs: Any, y: ArrayLike) -> tuple[Any, Array]:
-        u = inputs.differences(pairs, type(self).__name__, self._first_form())
+        u = inputs.differences(pairs, type(self).__name__, self._current_preprocessor())
         return u, validate.labels(y, u.shape[0])
 
     def _begin(self, n: int) -> Self:

@@ -50,7 +50,7 @@ class SupervisedMetricTracker(
     preprocessor
         Turns indicators into points: an array whose rows they number, or a function.
     random_state
-        For the strategies that draw.
+        For the strategies that draw at random.
 
     Examples
     --------
@@ -99,14 +99,14 @@ class SupervisedMetricTracker(
     def __copy__(self) -> Self:
         """A tracker that goes on from here by itself."""
         with self._lock:
-            other = self._twin()
+            other = self._shallow_copy()
             other.__dict__.pop("_own_lock")
             if "tracker_" in self.__dict__:
                 other.tracker_, other._random = copy.copy(self.tracker_), copy.deepcopy(self._random)
         return other
 
-    def _twin(self) -> Self:
-        """Another that has learned the same, from the same learners."""
+    def _shallow_copy(self) -> Self:
+        """A copy that shares the tracker."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
@@ -127,12 +127,11 @@ class SupervisedMetricTracker(
 
     @locked
     def _learn(self, X: Any, y: Any, reset: bool, at_least: int) -> Self:
-        strategy, memory = check(self.strategy), validate.integer(self.memory, "memory")
-        count = validate.integer(self.pairs_per_point, "pairs_per_point")
+        strategy, memory, count = check(self.strategy), self._count("memory"), self._count("pairs_per_point")
         form = inputs.preprocessor(self.preprocessor) if reset else self.preprocessor_
         if form is not None:
             X = inputs.points(X, type(self).__name__, form)
-        new = self._twin()  # so that what is refused leaves no trace
+        new = self._shallow_copy()  # so that what is refused leaves no trace
         X, y = validate_data(
             new, X, y, dtype=np.float64, accept_sparse="csr", reset=reset, ensure_min_samples=at_least
         )
@@ -159,6 +158,9 @@ class SupervisedMetricTracker(
             self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(new.__dict__)
         return self
+
+    def _count(self, name: str) -> int:
+        return validate.integer(getattr(self, name), name)
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""

@@ -21,7 +21,7 @@ from ..geometry.mahalanobis import TINY
 from ..protocols import Array
 
 FIRST = 16
-"""So many differences enter the median."""
+"""The number of differences that enter the median."""
 
 LONGEST = 10.0
 """A difference counts, and is learned from, as if it were at most this many units long. One wild value must
@@ -32,16 +32,15 @@ LARGEST = 1e35
 
 
 HUGE = 1e308
-"""What is shorter counts as zero: it may have no inverse. What is longer, the diagonal of a cube of huge numbers
-say, counts as so long."""
+"""Longer differences, the diagonal of a cube of huge numbers say, count as this long."""
 
 
 FARTHEST = 1e150
-"""How many units a difference may be long when it is foreseen: the square is still a number."""
+"""The longest difference in a prediction, in units: its square is still finite."""
 
 
 class Scale(Protocol):
-    """A unit of length, and how it goes on."""
+    """A unit of length, and how it is updated."""
 
     @property
     def value(self) -> float: ...
@@ -49,12 +48,12 @@ class Scale(Protocol):
     def normalise(self, u: Any, parts: int = 1, before: list[float] | None = None, /) -> tuple[Any, Scale]:
         """The differences in units of length, each in the unit of its own time, and the scale after them.
 
-        A row may be several differences side by side: then their root mean square is measured. By what to multiply
-        each row, so that it is in the unit from before its time, goes to ``before``, if that is given.
+        A row may be several differences side by side: then their root mean square is measured. ``before``, if
+        given, receives for each row the factor that converts it to the unit from before that row.
         """
 
     def check(self, u: Any, /) -> None:
-        """Refuse differences that are too long."""
+        """Raise if a difference is too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class RunningScale:
         return scaled(u, factors), RunningScale(value, count, first)
 
     def check(self, u: Any) -> None:
-        """All can be measured."""
+        """No difference is too long."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What anyone may ask of a learned metric, in metric-learn's words.
+"""Distances, coordinates and decisions of a learned metric, under the names that metric-learn has for them.
 
 Two mixins, as scikit-learn has them, which need nothing but ``get_metric()`` of a learner. Nothing here changes
 what has been learned.
@@ -53,7 +53,7 @@ class MetricVocabulary:
         return self._measured(pairs)[0]
 
     def _measured(self, pairs: Any) -> tuple[Array, float | None]:
-        """Distances, and the tracked threshold on their squares, from one look."""
+        """Distances, and the tracked threshold on their squares, of the same metric."""
         u = inputs.differences(pairs, type(self).__name__, self._form())
         if type(pairs) is not np.ndarray:
             inputs.check_names(self, pairs, known=True)
@@ -104,7 +104,7 @@ class ThresholdVocabulary(MetricVocabulary):
         return _tracked(self.get_metric().mu) if self._threshold is None else self._threshold
 
     def _judged(self, pairs: ArrayLike) -> tuple[Array, float]:
-        """Distances and threshold, from one look at the metric."""
+        """Distances and threshold, of the same metric."""
         self._form()
         if self._threshold is not None:
             return -self.decision_function(pairs), self._threshold

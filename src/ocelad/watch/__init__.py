@@ -1,1 +1,1 @@
-"""What a tracker goes through, seen from outside: its history, alarms at changes, scores before learning."""
+"""Monitoring of a tracker: its history, change alarms, predictions before learning, streaming scores."""

@@ -4,7 +4,7 @@ Both are Page's CUSUM test: a sum of log-likelihood ratios that never falls belo
 
     S <- max(0, S + log f_1(x) / f_0(x)),        alarm when S > log(steps).
 
-jump     x is whether the comparison was judged wrongly, before it was learned; f_0 is the error rate of late, and
+jump     x is whether the comparison was judged wrongly, before it was learned; f_0 is the recent error rate, and
          f_1 an error rate with twice its odds.
 drift    x is how much more the longest memory lost than the shorter ones, mixed by their weights, in units of its
          root mean square; f_0 is N(0, 1), and f_1 is N(0.2, 1). Where nothing drifts, longer is better: x < 0.
@@ -53,7 +53,7 @@ class Alarm(Protocol):
 
 
 @dataclass
-class _Lately:
+class _ForgettingMean:
     """A mean that forgets: of everything at first, later of about the last ``memory`` values."""
 
     memory: int
@@ -101,12 +101,12 @@ class ChangeAlarm:
     Parameters
     ----------
     steps
-        How rare false alarms are to be: at least so many comparisons apart in the mean, if the error rate of an
-        unchanging stream were known. Learned on the way, they are rarer still (docs/alarms.md has figures).
+        How rare false alarms are to be: at least this number of comparisons apart on average, if the error rate
+        of an unchanging stream were known. Learned on the way, they are rarer still (docs/alarms.md has figures).
     odds
         The growth of the odds of an error that a jump is tested for.
     memory
-        Over how many comparisons the usual error rate is taken.
+        The number of comparisons over which the usual error rate is estimated.
 
     Examples
     --------
@@ -128,20 +128,20 @@ class ChangeAlarm:
     def _begin(self, since: float) -> None:
         """A new regime: what was usual before is no measure of it."""
         self._since = since
-        self._errors = _Lately(self.memory, 1.0, 2.0)  # nothing is known yet: one half
+        self._errors = _ForgettingMean(self.memory, 1.0, 2.0)  # nothing is known yet: one half
         self._jump = _Cusum(math.log(self.steps), self.memory)
         self._weights: list[float] = []  # those that judge the next comparison
         self._begin_drift()
 
     def _begin_drift(self) -> None:
-        self._square, self._drift = _Lately(self.memory), _Cusum(math.log(self.steps), self.memory)
+        self._square, self._drift = _ForgettingMean(self.memory), _Cusum(math.log(self.steps), self.memory)
 
     def state(self) -> dict[str, Any]:
-        """What it has seen, in words of JSON, for another alarm with the same parameters to ``restore``."""
-        lately = {name: [m.total, m.count] for name, m in (("errors", self._errors), ("square", self._square))}
+        """Its state as JSON values, for another alarm with the same parameters to ``restore``."""
+        means = {name: [m.total, m.count] for name, m in (("errors", self._errors), ("square", self._square))}
         sums = {name: [c.sum, list(c.values)] for name, c in (("jump", self._jump), ("drift", self._drift))}
         since = None if self._since == -math.inf else self._since
-        return {"t": self.t, "since": since, "weights": self._weights, **lately, **sums}
+        return {"t": self.t, "since": since, "weights": self._weights, **means, **sums}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on as the alarm whose ``state`` this is."""

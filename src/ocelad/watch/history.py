@@ -1,4 +1,4 @@
-"""What a tracker has been through: a bounded record of losses, weights, time-scale, movement and threshold.
+"""The history of a tracker: a bounded record of losses, weights, time-scale, movement and threshold.
 
     time-scale = exp(sum_j p_j log min(length_j, t)),       movement = |M_t - M_{t - every}| (Frobenius).
 
@@ -67,7 +67,7 @@ class _Row:
 
 
 class History:
-    """Record what a tracker goes through from now on.
+    """Record the course of a tracker from now on.
 
     The tracker learns exactly what it would learn without; a batch is learned in pieces of ``every``, and what is
     recorded does not depend on how the stream is cut into batches. ``fit`` begins a new record.
@@ -79,7 +79,7 @@ class History:
     every
         How often to look at the tracker. Each comparison is judged by the metric just before it.
     capacity
-        How many rows to keep at most; each holds a number per level and feature.
+        The largest number of rows to keep; each holds a number per level and feature.
     alarm
         Feed each comparison's outcome to a copy of this alarm, say `ChangeAlarm`; ``events`` has what it reported
         (the latest ``capacity`` of it).

@@ -14,9 +14,9 @@ from ..tracker import MetricTracker
 
 
 def progressive(tracker: MetricTracker, pairs: Any, y: ArrayLike) -> Trace:
-    """Learn comparisons as ``tracker.partial_fit`` does, and say what was foreseen of each just before.
+    """Learn comparisons as ``tracker.partial_fit`` does, and return what was predicted for each just before.
 
-    It is what ``tracker.predict`` and ``pair_distance`` would have said between any two of them. Before its very
+    These are the predictions of ``tracker.predict`` and ``pair_distance`` between any two of them. Before its very
     first comparison a tracker, which then knows nothing, is asked where its learners start.
 
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Measures of an endless stream of decisions, in bounded memory.
+"""Streaming measures: accuracy, loss and AUC of an endless stream of decisions, in bounded memory.
 
     score = mu / (mu + d^2),   one half at the threshold;    AUC = P(score of similar > score of different),
 
@@ -60,7 +60,7 @@ class Running:
         return float(different @ similar / 2.0 / total) if total else float("nan")
 
     def state(self) -> dict[str, Any]:
-        """All of it, in words of JSON, for another one to ``restore``."""
+        """Its state as JSON values, for another one to ``restore``."""
         used = np.flatnonzero(self._bins.any(axis=0))
         bins = [used.tolist(), *self._bins[:, used].tolist()]
         return {"count": self.count, "right": self.right, "loss": self.loss, "bins": bins}

@@ -17,7 +17,7 @@ import numpy as np
 from ...compiled import kernel
 from ...protocols import Array, Integers
 from .factored import dot, extend, rotate, subtract
-from .layout import LEVELS, LIST, MARK, RECENT, RING, SEEN, SLOTS, Stack
+from .layout import LEVELS, LIST, MARK, RECENT, RECENT_CAPACITY, SEEN, SLOTS, Stack
 from .scratch import COORDINATES, RESIDUAL, SECOND, Scratch
 
 LONGER = 8.0  # how much longer than its combination the coefficients of a unit column may be
@@ -26,13 +26,13 @@ TRACE = 1e-17  # all that is left of a feature in columns of length one: a twent
 
 @kernel
 def height(slot: int, stack: Stack) -> int:
-    """How many columns a learner's are combinations of."""
+    """The number of columns that a learner's are combinations of."""
     return stack.own[slot] + stack.header[RECENT] - stack.since[slot]
 
 
 @kernel
 def touch(features: Integers, touched: int, rows: Integers, count: int) -> int:
-    """Enter features into a list of those that have been met; returns how many there are."""
+    """Enter features into a list of those that have been met; returns the length of the list."""
     for k in range(count):
         if features[MARK, rows[k]] == 0:
             features[MARK, rows[k]] = 1
@@ -43,7 +43,7 @@ def touch(features: Integers, touched: int, rows: Integers, count: int) -> int:
 
 @kernel
 def clear(E: Array, width: int, features: Integers, touched: int) -> None:
-    """Empty the columns in use, which have only these features."""
+    """Clear the columns in use, which have only these features."""
     for k in range(touched):
         e = features[LIST, k]
         features[MARK, e] = 0
@@ -53,7 +53,7 @@ def clear(E: Array, width: int, features: Integers, touched: int) -> None:
 
 @kernel
 def _purge(E: Array, r: int, width: int, features: Integers, touched: int) -> int:
-    """Empty all but the first r columns, and features of which these have but a trace; returns how many remain."""
+    """Clear all but the first r columns, and features of which these have but a trace; returns how many remain."""
     kept = 0
     for k in range(touched):
         e, i = features[LIST, k], 0
@@ -88,17 +88,17 @@ def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
 def remember(term: int, rows: Integers, stack: Stack, scratch: Scratch) -> None:
     """Before a step: compress where that pays, and keep the comparison, a column that no learner uses yet."""
     header, u, length = stack.header, scratch.differences[term], np.sqrt(scratch.lengths[term])
-    full = header[RECENT] == RING
+    full = header[RECENT] == RECENT_CAPACITY
     for j in range(header[LEVELS]):
         slot = stack.order[j]
         r, m = stack.rank[slot], height(slot, stack)
         if scratch.slopes[j] != 0.0:
             stack.debt[slot] += float(m - r) * r * r
         pays = scratch.slopes[j] != 0.0 and stack.debt[slot] > float(r) * m * stack.touched[slot] and r > 0
-        if pays or (full and (stack.since[slot] < RING or m > r)):
+        if pays or (full and (stack.since[slot] < RECENT_CAPACITY or m > r)):
             compress(slot, stack, scratch)
     if full:  # learners have kept what they need
-        clear(stack.recent, RING, stack.features[header[SLOTS]], header[SEEN])
+        clear(stack.recent, RECENT_CAPACITY, stack.features[header[SLOTS]], header[SEEN])
         for slot in range(header[SLOTS]):
             stack.since[slot] = 0
         header[RECENT] = header[SEEN] = 0
@@ -123,7 +123,7 @@ def widen(slot: int, term: int, z: Array, stack: Stack, scratch: Scratch) -> int
     r, m, c = stack.rank[slot], height(slot, stack), scratch.vectors[COORDINATES]
     for i in range(m):
         c[i] = 0.0
-    size, rest = subtract(F, scratch.every, m, r, z, c), square - dot(z, z, r)
+    size, rest = subtract(F, scratch.arange, m, r, z, c), square - dot(z, z, r)
     if rest > 0.1 * square and square + size <= LONGER * LONGER * rest:
         z[r] = np.sqrt(rest)
         for i in range(m - 1):

@@ -4,7 +4,7 @@
 
 sigma is what an identity start leaves elsewhere. A comparison changes M by a u u' and shrinks every eigenvalue by
 tau. Q is kept with a row per coordinate, so that everything runs along its columns and a sparse u costs what its
-nonzeros cost. Columns come in fours; what is beyond r is finite, and does not matter.
+nonzeros cost. Columns are padded to a multiple of four; what is beyond r is finite, and does not matter.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def distance(s: Array, r: int, sigma: float, z: Array, square: float) -> float:
 
 @kernel
 def drop(Q: Array, n: int, s: Array, r: int, i: int) -> int:
-    """Column i goes, the last one takes its place."""
+    """Remove column i; the last one takes its place."""
     r -= 1
     if i < r:
         s[i] = s[r]
@@ -253,4 +253,4 @@ def rank_one(Q: Array, n: int, s: Array, r: int, z: Array, a: float, scratch: Sc
         vectors(vec, k, down, order, scratch.V)
         for j in range(k):
             s[j] = (vec[NEAREST, j] + vec[OFFSET, j]) / scale
-        rotate(Q, scratch.every, n, k, Q, 0, 0, scratch.V, k, scratch)
+        rotate(Q, scratch.arange, n, k, Q, 0, 0, scratch.V, k, scratch)

@@ -1,4 +1,4 @@
-"""Where everything is: two flat buffers hold what a stack of learners knows, two more are scratch.
+"""The memory layout: two flat buffers hold the state of a stack of learners, two more are scratch.
 
 One function lays the arrays out, in Python and in compiled code alike. In compiled code they are raw arrays,
 for counting references to every slice would take as long as a small step.
@@ -19,7 +19,7 @@ N, SLOTS, CAPACITY, HEIGHT, TIME, LEVELS, RECENT, SEEN, HEADER = range(9)
 STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, CONTINUES, LOSS, MAX_RANK, RULE, RATE, SHARE, RESET = range(12)
 OPTIONS = 12
 
-# margin losses and combiners; the last is none: Python sees to the weights
+# codes of margin losses and combiners; without a rule, Python updates the weights
 HINGE, SQUARED_HINGE, LOGISTIC = range(3)
 FIXED_SHARE, OCELAD_MEAN, OCELAD_MIXTURE, NO_RULE = range(4)
 
@@ -29,7 +29,7 @@ LOG_WEIGHT, SPAN, ENDLESS, FIELDS = range(4)
 # rows of ``features``: those that are in a dictionary, one after the other; whether each is
 LIST, MARK = range(2)
 
-RING = 64  # comparisons that are kept for all dictionaries
+RECENT_CAPACITY = 64  # recent comparisons that all dictionaries share
 
 
 class Stack(NamedTuple):
@@ -61,9 +61,9 @@ class Stack(NamedTuple):
 
 
 def stack_sizes(n: int, slots: int, capacity: int, height: int) -> tuple[int, int]:
-    """How long the two buffers of a stack are."""
+    """The lengths of the two buffers of a stack."""
     rows = n if height > 0 else 0
-    floats = slots * (n * capacity + height * capacity + capacity + 6 + FIELDS) + rows * RING + OPTIONS
+    floats = slots * (n * capacity + height * capacity + capacity + 6 + FIELDS) + rows * RECENT_CAPACITY + OPTIONS
     return floats, HEADER + 5 * slots + (slots + 1) * 2 * rows
 
 
@@ -76,8 +76,8 @@ def lay_out(floats: Any, integers: Any) -> Stack:
     lists = at + slots * (6 + FIELDS)
     columns, factors = view(floats, 0, (slots, n, capacity)), view(floats, tall, (slots, height, capacity))
     s, of = view(floats, tall + wide, (slots, capacity)), view(floats, at, (6, slots))
-    combiner, recent = view(floats, at + 6 * slots, (slots, FIELDS)), view(floats, lists, (rows, RING))
-    options, header = view(floats, lists + rows * RING, (OPTIONS,)), view(integers, 0, (HEADER,))
+    combiner, recent = view(floats, at + 6 * slots, (slots, FIELDS)), view(floats, lists, (rows, RECENT_CAPACITY))
+    options, header = view(floats, lists + rows * RECENT_CAPACITY, (OPTIONS,)), view(integers, 0, (HEADER,))
     has, features = view(integers, HEADER, (5, slots)), view(integers, HEADER + 5 * slots, (slots + 1, 2, rows))
     numbers, indices = (of[0], of[1], of[2], of[3], of[4], of[5]), (has[0], has[1], has[2], has[3], has[4])
     return Stack(columns, factors, s, *numbers, combiner, recent, options, *indices, features, header)

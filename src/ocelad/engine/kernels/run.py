@@ -1,4 +1,4 @@
-"""The straight line from comparisons to metrics, in one call.
+"""The compiled loop over comparisons: predict, score, learn.
 
     u, y -> a squared distance and a threshold per expert -> losses -> weights -> COMID steps -> open levels ->
     trace.
@@ -29,7 +29,7 @@ NEAR, FAR = range(2)  # the differences of an order; a pair has only the first
 
 @kernel
 def load(i: int, term: int, n: int, values: Array, start: Integers, feature: Integers, scratch: Scratch) -> None:
-    """A difference of comparison i, how many features it has, if sparse which, and its squared length."""
+    """Read a difference of comparison i: its features, their number, and its squared length."""
     u, rows, count, square = scratch.differences[term], scratch.nonzero[term], n, 0.0
     if start.shape[0] == 0:
         for e in range(n):
@@ -64,7 +64,7 @@ def judge_levels(term: int, stack: Stack, scratch: Scratch, dictionary: Mode) ->
             project(stack.columns[slot], k, u, rows, count, G)
             for i in range(stack.header[RECENT] - since):
                 G[k + i] = recently[since + i]
-            project(stack.factors[slot], r, G, scratch.every, height(slot, stack), z)
+            project(stack.factors[slot], r, G, scratch.arange, height(slot, stack), z)
         else:
             project(stack.columns[slot], r, u, rows, count, z)
         scratch.squares[term, j] = distance(
@@ -73,15 +73,15 @@ def judge_levels(term: int, stack: Stack, scratch: Scratch, dictionary: Mode) ->
 
 
 @kernel
-def turned(slot: int, stack: Stack, dictionary: Mode) -> tuple[Array, int]:
-    """What the steps of a learner turn, and how many rows that has."""
+def rotated(slot: int, stack: Stack, dictionary: Mode) -> tuple[Array, int]:
+    """The matrix whose columns a learner's steps rotate, and its number of rows."""
     if dictionary is not None:
         return stack.factors[slot], height(slot, stack)
     return stack.columns[slot], stack.header[N]
 
 
 @inlined
-def absorb(j: int, term: int, weight: float, stack: Stack, scratch: Scratch, dictionary: Mode) -> None:
+def add_rank_one(j: int, term: int, weight: float, stack: Stack, scratch: Scratch, dictionary: Mode) -> None:
     """M <- M + weight u u' for level j, which may be indefinite until the step is done."""
     slot, z, n, vec = stack.order[j], scratch.Z[term, j], stack.header[N], scratch.vectors
     r = before = stack.rank[slot]
@@ -90,10 +90,10 @@ def absorb(j: int, term: int, weight: float, stack: Stack, scratch: Scratch, dic
             r = widen(slot, term, z, stack, scratch)
     elif r < n:
         u, square = scratch.differences[term], scratch.lengths[term]
-        r = extend(stack.columns[slot], scratch.every, n, r, u, square, z, vec[RESIDUAL], vec[SECOND])
+        r = extend(stack.columns[slot], scratch.arange, n, r, u, square, z, vec[RESIDUAL], vec[SECOND])
     if r > before:
         stack.eigenvalues[slot, before] = stack.sigma[slot]
-    stack.rank[slot], (Q, tall) = r, turned(slot, stack, dictionary)
+    stack.rank[slot], (Q, tall) = r, rotated(slot, stack, dictionary)
     rank_one(Q, tall, stack.eigenvalues[slot], r, z, weight, scratch)
 
 
@@ -120,10 +120,10 @@ def learn(y: float, weight: float, terms: int, stack: Stack, scratch: Scratch, d
         sign = y if term == NEAR else -y
         for j in range(levels):
             if slopes[j] != 0.0 and steps[j] > 0.0:
-                absorb(j, term, sign * weight * steps[j] * slopes[j], stack, scratch, dictionary)
+                add_rank_one(j, term, sign * weight * steps[j] * slopes[j], stack, scratch, dictionary)
     for j in range(levels):
         slot, most = stack.order[j], int(options[MAX_RANK])
-        (Q, tall), eigenvalues = turned(slot, stack, dictionary), stack.eigenvalues[slot]
+        (Q, tall), eigenvalues = rotated(slot, stack, dictionary), stack.eigenvalues[slot]
         tau = steps[j] * options[STRENGTH]
         r, sigma = shrink(Q, tall, eigenvalues, stack.rank[slot], stack.sigma[slot], tau)
         if r > most:
@@ -136,7 +136,7 @@ def learn(y: float, weight: float, terms: int, stack: Stack, scratch: Scratch, d
 
 
 @kernel
-def lose(y: float, weight: float, stack: Stack, scratch: Scratch) -> tuple[float, float, float]:
+def evaluate_losses(y: float, weight: float, stack: Stack, scratch: Scratch) -> tuple[float, float, float]:
     """Every level's loss and slope; the squared distance of the mixture, its threshold, and the loss of both.
 
     Of orders the far squared distance stands for the threshold.
@@ -164,10 +164,10 @@ def run(
     integers: Integers,
     work: Array,
     index: Integers,
-    every: Integers,
+    arange: Integers,
     dictionary: Mode,
 ) -> int:
-    """Learn a block of comparisons; returns how many before the arrays became too small, or are to be checked.
+    """Learn a block of comparisons, until the arrays are too small or to be checked; returns the number learned.
 
     Differences are in ``values`` one after the other; if sparse, the nonzeros of number i are at start[i], ...,
     start[i + 1] - 1, and ``feature`` says of which features; if not, both are empty. Without ``y`` there are two
@@ -177,7 +177,7 @@ def run(
     difference, and the last two its threshold and its weight; the last column is for the mixture.
     """
     stack = stack_of(floats, integers)
-    scratch, header = scratch_of(work, index, every, stack.header), stack.header
+    scratch, header = scratch_of(work, index, arange, stack.header), stack.header
     sparse, n, learns = start.shape[0] > 0, header[N], squares.shape[0] == 0
     terms = 2 if learns and y.shape[0] == 0 else 1
     count = start.shape[0] - 1 if sparse else values.shape[0] // (n * terms)
@@ -201,7 +201,7 @@ def run(
         combine.probabilities(stack.combiner, levels, p)
         for j in range(levels if terms == 1 else 0):
             scratch.squares[FAR, j] = stack.mu[stack.order[j]]
-        square, threshold, mixed = lose(label, weighs, stack, scratch)
+        square, threshold, mixed = evaluate_losses(label, weighs, stack, scratch)
         combine.reweight(stack.options, stack.combiner, stack.losses, levels, p, mixed)
         learn(label, weighs, terms, stack, scratch, dictionary)
         header[TIME] += 1

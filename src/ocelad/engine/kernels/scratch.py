@@ -1,4 +1,4 @@
-"""What nobody keeps from one comparison to the next: laid out in buffers that belong to the thread."""
+"""Scratch: the working memory of one comparison, laid out in buffers that belong to the thread."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Scratch(NamedTuple):
     lane: Array
     V: Array
     copies: Array
-    counts: Integers  # how many features the differences have
+    counts: Integers  # number of features that the differences have
     nonzero: Integers  # and which
     indices: Integers
-    every: Integers  # 0, 1, 2, ...
+    arange: Integers  # 0, 1, 2, ...
 
 
 def sizes(n: int, slots: int, capacity: int, height: int) -> tuple[int, int, int]:
-    """How long the three buffers have to be."""
+    """The lengths that the three buffers need."""
     long, wide = max(n, capacity, height, slots) + 8, (capacity + 7) // 8 * 8
     floats = LANES * LANE_ROWS + capacity * wide + (12 + VECTORS) * long + 2 * slots * (capacity + 8)
     return floats, (2 + INDICES) * long + 2, long
 
 
-def lay_out(work: Any, index: Any, every: Any, header: Any) -> Scratch:
+def lay_out(work: Any, index: Any, arange: Any, header: Any) -> Scratch:
     """The arrays of scratch for a stack of this size."""
     n, slots, capacity, height = header[N], header[SLOTS], header[CAPACITY], header[HEIGHT]
     long, wide = max(n, capacity, height, slots) + 8, (capacity + 7) // 8 * 8
@@ -61,9 +61,9 @@ def lay_out(work: Any, index: Any, every: Any, header: Any) -> Scratch:
     vectors = view(work, at + 12 * long, (VECTORS, long))
     Z = view(work, at + (12 + VECTORS) * long, (2, slots, capacity + 8))
     nonzero, indices = view(index, 0, (2, long)), view(index, 2 * long, (INDICES, long))
-    counts, every = view(index, (2 + INDICES) * long, (2,)), view(every, 0, (long,))
+    counts, arange = view(index, (2 + INDICES) * long, (2,)), view(arange, 0, (long,))
     by_level = (rest[1], rest[2], rest[3])
-    return Scratch(u, Z, squares, rest[0], *by_level, vectors, lane, V, copies, counts, nonzero, indices, every)
+    return Scratch(u, Z, squares, rest[0], *by_level, vectors, lane, V, copies, counts, nonzero, indices, arange)
 
 
 scratch_of = kernel(lay_out)
