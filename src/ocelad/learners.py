@@ -29,7 +29,7 @@ def _check(step: float, radius: float) -> None:
 
 
 def _project(theta: Array, radius: float) -> Array:
-    """P(theta), read-only; ``theta`` itself if it is inside, so that it must be nobody else's."""
+    """P(theta), read-only; ``theta`` itself if it is inside, which the caller must own."""
     theta = np.asarray(theta, dtype=np.float64)
     if radius < math.inf:
         norm = math.sqrt(np.vdot(theta, theta))
@@ -104,7 +104,7 @@ class on_intervals:
     learner
         A class, or a function, that takes ``(start, step)``, and ``radius`` as a keyword if one is given.
     origin
-        Where a learner starts that takes over from nobody.
+        Where a learner starts that has no predecessor.
     step
         The step on an interval of length 1.
     radius

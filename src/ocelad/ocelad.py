@@ -61,7 +61,7 @@ class Ocelad(Generic[E]):
         self._open()  # line 2
 
     def __copy__(self) -> Ocelad[E]:
-        """Another one that goes on from here by itself, as copies of learners do."""
+        """An independent copy."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, ensemble=copy.copy(self.ensemble), lengths=self.lengths.copy())
         return other

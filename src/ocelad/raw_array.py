@@ -3,7 +3,7 @@
 What numba makes of a numpy array carries an owner, strides and the number of elements; it counts references to
 every slice, and accepts negative indices. Compiling all that takes most of the time that kernels take to compile,
 and running it as long as a small step. A raw array is what kernels need: ``x[i]`` and ``x[i, j]`` are elements or
-rows of a contiguous array that somebody else keeps alive, without bounds checks. Kernels are written for either.
+rows of a contiguous array that the caller keeps alive, without bounds checks. Kernels are written for either.
 """
 # mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
 # (numba has no types for its extension API)

@@ -42,9 +42,7 @@ def learn(
     if tracker.n_components is not None:
         validate.n_components(tracker.n_components, n)
     scale = tracker._scale if "_scale" in learned else first_scale(tracker)
-    watched = tracker._history is not None or trace is not None
-    before: list[float] | None = [] if watched else None
-    rows, after = scale.normalise(u, parts, before)
+    rows, after, ratios = scale.normalise(u, parts)
     if known:
         engine = tracker._engine
     else:
@@ -61,10 +59,10 @@ def learn(
         if not known:
             tracker._engine, tracker.n_features_in_, tracker.preprocessor_ = engine, n, form
         learned.update(_given=None, _threshold=None, _scale=after)
-        if before is None:
+        if tracker._history is None and trace is None:
             engine.run(rows, y, weight)
         else:
-            _run_traced(tracker._history, engine, rows, y, weight, trace, np.array(before))
+            _run_traced(tracker._history, engine, rows, y, weight, trace, np.array(ratios))
     except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
         if engine.t == t:  # nothing: it has not begun
             tracker.__dict__ = kept
@@ -74,7 +72,7 @@ def learn(
 
 
 def _run_traced(
-    history: Any, engine: Engine, rows: Any, y: Array | None, weight: Any, trace: Trace | None, ratio: Array
+    history: Any, engine: Engine, rows: Any, y: Array | None, weight: Any, trace: Trace | None, ratios: Array
 ) -> None:
     """Run with a trace, whose predictions are in the unit of length from before each comparison; a history reads
     it in pieces."""
@@ -84,7 +82,7 @@ def _run_traced(
         u, labels, weights = select(piece, rows, y, weight)
         engine.run(u, labels, weights, part)
         if labels is not None:
-            part.rescale(ratio[piece], labels, engine.loss, weights)
+            part.rescale(ratios[piece], labels, engine.loss, weights)
         if history is not None:
             history.read(engine, part, labels)
 

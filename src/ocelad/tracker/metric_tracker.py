@@ -152,7 +152,7 @@ class MetricTracker(
         return "_engine" in self.__dict__ or self._given is not None
 
     def __copy__(self) -> Self:
-        """A tracker that goes on from here by itself, unwatched."""
+        """An independent copy, without the history."""
         other = object.__new__(type(self))
         with self._lock:
             other.__dict__.update(self.__dict__)

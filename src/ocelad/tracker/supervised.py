@@ -97,7 +97,7 @@ class SupervisedMetricTracker(
         return tags
 
     def __copy__(self) -> Self:
-        """A tracker that goes on from here by itself."""
+        """An independent copy."""
         with self._lock:
             other = self._shallow_copy()
             other.__dict__.pop("_own_lock")

@@ -45,11 +45,11 @@ class Scale(Protocol):
     @property
     def value(self) -> float: ...
 
-    def normalise(self, u: Any, parts: int = 1, before: list[float] | None = None, /) -> tuple[Any, Scale]:
-        """The differences in units of length, each in the unit of its own time, and the scale after them.
+    def normalise(self, u: Any, parts: int = 1, /) -> tuple[Any, Scale, list[float]]:
+        """The differences in units of length, each in the unit of its own time; the scale after them; and for each
+        row the factor that converts it to the unit from before that row.
 
-        A row may be several differences side by side: then their root mean square is measured. ``before``, if
-        given, receives for each row the factor that converts it to the unit from before that row.
+        A row may be several differences side by side: then their root mean square is measured.
         """
 
     def check(self, u: Any, /) -> None:
@@ -61,7 +61,7 @@ class RunningScale:
     """The typical |u|, learned as it goes.
 
     >>> u = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 10.0], [6.0, 0.0]])
-    >>> differences, scale = RunningScale().normalise(u)
+    >>> differences, scale, _ = RunningScale().normalise(u)
     >>> scale.value
     6.0
     """
@@ -70,8 +70,8 @@ class RunningScale:
     count: int = 0
     first: tuple[float, ...] = ()
 
-    def normalise(self, u: Any, parts: int = 1, before: list[float] | None = None) -> tuple[Any, RunningScale]:
-        value, count, first, factors = self.value, self.count, self.first, []
+    def normalise(self, u: Any, parts: int = 1) -> tuple[Any, RunningScale, list[float]]:
+        value, count, first, factors, ratios = self.value, self.count, self.first, [], []
         for norm in norms(u, parts):
             old = value
             if norm > 0.0:  # else it says nothing about the unit
@@ -84,9 +84,8 @@ class RunningScale:
                     value, first = value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), ()
             factor = LONGEST / norm if norm > LONGEST * value else 1.0 / value
             factors.append(factor)
-            if before is not None:
-                before.append(min(1.0 / old / factor, FARTHEST))
-        return scaled(u, factors), RunningScale(value, count, first)
+            ratios.append(min(1.0 / old / factor, FARTHEST))
+        return scaled(u, factors), RunningScale(value, count, first), ratios
 
     def check(self, u: Any) -> None:
         """No difference is too long."""
@@ -98,16 +97,9 @@ class FixedScale:
 
     value: float
 
-    def normalise(
-        self,
-        u: Any,
-        parts: int = 1,  # noqa: ARG002
-        before: list[float] | None = None,
-    ) -> tuple[Any, FixedScale]:
+    def normalise(self, u: Any, parts: int = 1) -> tuple[Any, FixedScale, list[float]]:  # noqa: ARG002
         self.check(u)
-        if before is not None:
-            before += [1.0] * u.shape[0]
-        return u / self.value, self
+        return u / self.value, self, [1.0] * u.shape[0]
 
     def check(self, u: Any) -> None:
         entries = u.data if sparse.issparse(u) else u

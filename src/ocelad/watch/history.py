@@ -56,14 +56,8 @@ class _Row:
     relevance: Array
 
     def joined(self, later: _Row) -> _Row:
-        return replace(
-            later,
-            judged=self.judged + later.judged,
-            loss=self.loss + later.loss,
-            wrong=self.wrong + later.wrong,
-            looks=self.looks + later.looks,
-            moved=self.moved + later.moved,
-        )
+        summed = ("judged", "loss", "wrong", "looks", "moved")
+        return replace(later, **{name: getattr(self, name) + getattr(later, name) for name in summed})
 
 
 class History:
