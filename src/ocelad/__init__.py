@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .watch.alarms import ChangeAlarm, Event, RiverAlarm
     from .watch.history import History, time_scale
     from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
-else:  # rooms are entered when asked for: all take seconds, and ``ocelad --help`` needs none
+else:  # lazy imports: all take seconds, and ``ocelad --help`` needs none
 
     def __getattr__(name: str) -> Any:
         for room in _ROOMS if name in __all__ else ():

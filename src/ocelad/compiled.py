@@ -1,4 +1,4 @@
-"""How functions are compiled: by numba, kept on disk under the content of the sources they are made from.
+"""How functions are compiled: by numba, and cached on disk under a hash of the sources they are made from.
 
 numba's own cache looks at the file of a function, and not at those of the functions and constants that it uses:
 after an edit it could go on serving old machine code. So each room has a cache folder that is named after a hash
@@ -33,7 +33,7 @@ PACKAGE = Path(__file__).parent
 
 
 def entry(function: F) -> F:
-    """Compiled on first use, for Python to call; free of the interpreter's lock.
+    """Compiled on first use, for Python to call; it releases the GIL.
 
     IEEE arithmetic as written, division by zero included.
     """

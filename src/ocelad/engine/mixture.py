@@ -13,7 +13,7 @@ from ..geometry.quadratic import Dense, Parts, principal
 from ..protocols import Array, Integers
 from .kernels import layout
 
-MANY = 1 << 22  # entries of columns that are put side by side; more are added up one learner at a time
+MAX_ENTRIES = 1 << 22  # of columns that are concatenated; more are added up one learner at a time
 
 
 def weighted_sum(stack: layout.Stack, slots: Integers, p: Array) -> Dense | Parts:
@@ -26,7 +26,7 @@ def weighted_sum(stack: layout.Stack, slots: Integers, p: Array) -> Dense | Part
             Q, extra = _terms(stack, slot, weight)
             M += (Q * extra) @ Q.T
         return Dense((M + M.T) / 2)
-    if sigma == 0.0 and n * total > MANY:  # one learner after the other, on the features that there are
+    if sigma == 0.0 and n * total > MAX_ENTRIES:  # one learner after the other, on the features that there are
         features = _features(stack, slots)
         rows = np.zeros((0, len(features)))
         for slot, weight in learners:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ..protocols import Array
 
-DENSE = 1 << 20  # numbers that a block of sparse rows may have once it is dense
+BLOCK_ENTRIES = 1 << 20  # of a block of sparse rows once it is dense
 
 
 def dense_blocks(rows: Any) -> Iterator[tuple[slice, Array]]:
@@ -17,7 +17,7 @@ def dense_blocks(rows: Any) -> Iterator[tuple[slice, Array]]:
     if not sparse.issparse(rows):
         yield slice(0, len(rows)), rows
         return
-    step = max(1, DENSE // rows.shape[1])
+    step = max(1, BLOCK_ENTRIES // rows.shape[1])
     for start in range(0, rows.shape[0], step):
         part = slice(start, min(start + step, rows.shape[0]))
         yield part, rows[part].toarray()

@@ -33,7 +33,7 @@ from .trace import EXPERT, Trace
 BLOCK = 4096  # comparisons per compiled call: Ctrl-C is handled in between
 DICTIONARY = 100  # from this many features on, rotating the columns themselves costs more than a dictionary;
 DICTIONARY_FULL = 400  # and from this many on where nothing keeps the rank down
-LOOSE = 1e-14  # columns farther than this from orthonormal are made orthonormal again
+ORTHONORMAL = 1e-14  # columns farther than this from orthonormal are made orthonormal again
 LOSSES: dict[type, int] = {Hinge: layout.HINGE, SquaredHinge: layout.SQUARED_HINGE, Logistic: layout.LOGISTIC}
 
 _EMPTY: Array = np.zeros(0)
@@ -140,7 +140,7 @@ class StackEngine:
         else:
             self.stack.combiner[: len(state), : state.shape[1]] = state
 
-    # The verbs
+    # The methods of `Engine`
 
     def run(self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None) -> None:
         count, base, done = u.shape[0], self.recipe.base, 0
@@ -204,7 +204,7 @@ class StackEngine:
         for slot in self.stack.order[: self.levels].tolist():
             Q, rank = columns(self.stack, slot), self.stack.rank[slot]
             gram = Q.T @ Q
-            if np.abs(gram - np.eye(rank)).max(initial=0.0) > LOOSE:
+            if np.abs(gram - np.eye(rank)).max(initial=0.0) > ORTHONORMAL:
                 own = self.stack.factors[slot] if self.dictionary else self.stack.columns[slot]
                 own[:, :rank] = own[:, :rank] @ (1.5 * np.eye(rank) - 0.5 * gram)
 

@@ -11,8 +11,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Locked:
-    """Gives an estimator a lock of its own, made when it is first needed: scikit-learn wants nothing but
-    parameters in a new one."""
+    """Gives an estimator a lock of its own, created lazily: scikit-learn wants nothing but parameters in a new
+    estimator."""
 
     @property
     def _lock(self) -> Any:

@@ -1,7 +1,7 @@
-"""A learner's columns as combinations of columns seen before, so that a step need not turn long vectors.
+"""A learner's columns as combinations of columns seen before, so that a step need not rotate long vectors.
 
     Q = (E, U) F,      E: columns of its own; U: recent comparisons as they came, scaled to length one;
-                       F: what the rank-one steps turn.
+                       F: what the rank-one steps rotate.
 
 All learners share U, so that what it has to say on a comparison is found once for all. F holds what makes a
 comparison orthogonal to the rest; where that would lose precision, E receives the orthogonal part itself. When
@@ -20,8 +20,8 @@ from .factored import dot, extend, rotate, subtract
 from .layout import LEVELS, LIST, MARK, RECENT, RECENT_CAPACITY, SEEN, SLOTS, Stack
 from .scratch import COORDINATES, RESIDUAL, SECOND, Scratch
 
-LONGER = 8.0  # how much longer than its combination the coefficients of a unit column may be
-TRACE = 1e-17  # all that is left of a feature in columns of length one: a twentieth of what rounding does to them
+MAX_COEFFICIENT = 8.0  # the largest norm of the coefficients of a unit column
+NEGLIGIBLE = 1e-17  # entries of a feature in columns of length one: a twentieth of their rounding errors
 
 
 @kernel
@@ -57,7 +57,7 @@ def _purge(E: Array, r: int, width: int, features: Integers, touched: int) -> in
     kept = 0
     for k in range(touched):
         e, i = features[LIST, k], 0
-        while i < r and abs(E[e, i]) <= TRACE:
+        while i < r and abs(E[e, i]) <= NEGLIGIBLE:
             i += 1
         features[MARK, e] = 1 if i < r else 0
         for m in range(r if i < r else 0, width):
@@ -124,7 +124,7 @@ def widen(slot: int, term: int, z: Array, stack: Stack, scratch: Scratch) -> int
     for i in range(m):
         c[i] = 0.0
     size, rest = subtract(F, scratch.arange, m, r, z, c), square - dot(z, z, r)
-    if rest > 0.1 * square and square + size <= LONGER * LONGER * rest:
+    if rest > 0.1 * square and square + size <= MAX_COEFFICIENT * MAX_COEFFICIENT * rest:
         z[r] = np.sqrt(rest)
         for i in range(m - 1):
             F[i, r] = c[i] / z[r]

@@ -211,7 +211,7 @@ def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, tiny: float, small: f
         if p >= 0:
             across = np.hypot(z[p], z[i])
             c, t = z[i] / across, -z[p] / across
-            if abs((s[i] - s[p]) * (c * t)) <= tiny:  # turn the two so that only one is moved
+            if abs((s[i] - s[p]) * (c * t)) <= tiny:  # rotate the two so that only one is moved
                 z[i], z[p] = across, 0.0
                 for e in range(n):
                     Q[e, p], Q[e, i] = c * Q[e, p] + t * Q[e, i], c * Q[e, i] - t * Q[e, p]
