@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from ..ensemble import Restarted, check_base
 from ..geometry import Metric
-from ..protocols import Array, Opening, Spawn, Weights
+from ..protocols import Array, Spawn, Weights
 from ..tracker import MetricTracker
 from ..weights import OceladWeights, SaolWeights, advanced
 from .diagonal import diagonal
@@ -56,30 +55,16 @@ def restarted(
 
 
 @dataclass(frozen=True)
-class UnclippedSaol:
+class UnclippedSaol(SaolWeights):
     """`SaolWeights` on losses of any size: where a step's regrets exceed 1, they are divided by the largest.
 
     Losses in [0, 1] are treated as in the original. Without the division a weight could become negative.
+    ``bound`` is not used.
     """
-
-    seed: int = 0
-    fields: ClassVar[tuple[str, ...]] = SaolWeights.fields
-
-    def __post_init__(self) -> None:
-        SaolWeights(self.seed)  # refuses what is no seed
-
-    def open(self, state: Array, opening: Opening) -> Array:
-        return SaolWeights(self.seed).open(state, opening)
 
     def update(self, state: Array, losses: Array, mixed: Callable[[], float]) -> Array:  # noqa: ARG002
         r = state[:, 3] @ losses - losses
         return advanced(state, r / max(1.0, np.abs(r).max()))
-
-    def probabilities(self, state: Array) -> Array:
-        return SaolWeights(self.seed).probabilities(state)
-
-    def mixture(self, state: Array) -> Array:
-        return SaolWeights(self.seed).mixture(state)
 
 
 def saol(step: float, strength: float = 0.01, base: int = 1, clipped: bool = True, seed: int = 0) -> MetricTracker:
