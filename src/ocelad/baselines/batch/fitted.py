@@ -10,7 +10,9 @@ import copy
 import sys
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -68,7 +70,7 @@ class Fitted(MetricVocabulary):
         return self
 
 
-class FromPairs(ThresholdVocabulary, Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FromPairs(ThresholdVocabulary, Fitted, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The door for pairs of shape (m, 2, n) and labels +1 (similar) and -1 (different)."""
 
     objective_: float
@@ -105,12 +107,12 @@ class FromPairs(ThresholdVocabulary, Fitted, ClassifierMixin, BaseEstimator):  #
         new._threshold = calibration.best_threshold(metric.distance(u), labels, **(calibration_params or {}))
         return self._become(new, metric)
 
+    @abstractmethod
     def _learn(self, u: Array, y: Array) -> Mahalanobis:
         """The metric of these differences and labels."""
-        raise NotImplementedError
 
 
-class FromLabels(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FromLabels(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The door for points of shape (m, n) and their classes."""
 
     def __sklearn_tags__(self) -> Any:
@@ -133,9 +135,9 @@ class FromLabels(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         form = self.preprocessor_
         return X if form is None else inputs.points(X, type(self).__name__, form)
 
+    @abstractmethod
     def _learn(self, X: Array, labels: Integers) -> Mahalanobis:
         """The metric of these points, and of their classes by number."""
-        raise NotImplementedError
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
@@ -152,6 +154,18 @@ class FromLabels(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 def unit_of(rows: Array) -> float:
     """A length to measure differences in, so that their squares neither overflow nor vanish."""
     return float(np.abs(rows).max(initial=0.0)) or 1.0
+
+
+@dataclass(eq=False, repr=False)
+class Solved:
+    """The options of a method that is solved in rounds, to a known accuracy."""
+
+    _: KW_ONLY
+    max_iter: int = 100
+    tol: float = 1e-3
+    n_components: int | None = None
+    preprocessor: Any = None
+    verbose: bool = False
 
 
 class Rounds:

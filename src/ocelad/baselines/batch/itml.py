@@ -20,7 +20,7 @@ is a lower bound wherever A is positive definite, and equal at the minimum, wher
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,13 +29,13 @@ from ... import validation as validate
 from ...geometry import Mahalanobis
 from ...protocols import Array
 from .descent import descend
-from .fitted import FromPairs, Rounds, unit_of
+from .fitted import FromPairs, Rounds, Solved, unit_of
 
 PERCENTILES = (5.0, 95.0)
 
 
 @dataclass(eq=False, repr=False)
-class ITML(FromPairs):
+class ITML(Solved, FromPairs):
     """The metric nearest to a prior that keeps similar pairs near and different ones far.
 
     The units of the features do not matter, unless a prior is given. Pairs of equal points say nothing and are
@@ -79,11 +79,6 @@ class ITML(FromPairs):
     gamma: float = 0.1
     bounds: ArrayLike | None = None
     prior: ArrayLike | Literal["variance"] = "variance"
-    max_iter: int = 100
-    tol: float = 1e-3
-    n_components: int | None = None
-    preprocessor: Any = None
-    verbose: bool = False
     bounds_: Array = field(init=False)
 
     def _learn(self, u: Array, y: Array) -> Mahalanobis:

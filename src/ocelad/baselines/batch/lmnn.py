@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ... import validation as validate
 from ...geometry import Mahalanobis
 from ...protocols import Array, Integers
 from .descent import descend
-from .fitted import FromLabels, Rounds, unit_of
+from .fitted import FromLabels, Rounds, Solved, unit_of
 from .impostors import MarginLoss, scatter, targets
 
 SLACK = 0.1
@@ -34,7 +33,7 @@ RIDGE = 1e-6
 
 
 @dataclass(eq=False, repr=False)
-class LMNN(FromLabels):
+class LMNN(Solved, FromLabels):
     """The metric under which each point's nearest of its class are nearer, by a margin, than all of other classes.
 
     Multiplying all features by one constant leaves the distances as they are. A point of a class with too few
@@ -76,11 +75,6 @@ class LMNN(FromLabels):
     _: KW_ONLY
     push: float = 0.5
     rounding: float = 0.1
-    max_iter: int = 100
-    tol: float = 1e-3
-    n_components: int | None = None
-    preprocessor: Any = None
-    verbose: bool = False
     loss_curve_: Array = field(init=False)
 
     def _learn(self, X: Array, labels: Integers) -> Mahalanobis:

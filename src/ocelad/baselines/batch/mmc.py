@@ -21,18 +21,17 @@ constraints, here one of them is the coordinates and the other is L. sqrt(a) <= 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 
 from ... import validation as validate
 from ...geometry import Mahalanobis
 from ...protocols import Array
-from .fitted import FromPairs, Rounds, unit_of
+from .fitted import FromPairs, Rounds, Solved, unit_of
 
 
 @dataclass(eq=False, repr=False)
-class MMC(FromPairs):
+class MMC(Solved, FromPairs):
     """The metric under which different pairs are far apart while similar ones are near.
 
     Any invertible linear map of the features, not only a change of their units, leaves the distances as they are
@@ -76,10 +75,6 @@ class MMC(FromPairs):
     diagonal: bool = False
     ridge: float = 1e-3
     max_iter: int = 10_000
-    tol: float = 1e-3
-    n_components: int | None = None
-    preprocessor: Any = None
-    verbose: bool = False
 
     def _learn(self, u: Array, y: Array) -> Mahalanobis:
         rounds, barrier = Rounds(self), validate.number(self.barrier, "barrier", positive=False)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from ... import validation as validate
 from ...geometry import Mahalanobis
+from ...protocols import Array, Integers
 from .fitted import FromLabels
 
 
@@ -48,7 +49,11 @@ class PCA(FromLabels):
         """Learn from points of shape (m, n); classes, if given, are not looked at."""
         new = self._copy()
         X = validate_data(new, new._formed(X), dtype=np.float64, ensure_min_samples=2)
-        k = validate.n_components(self.n_components, X.shape[1])
+        validate.n_components(self.n_components, X.shape[1])
+        return self._become(new, new._learn(X))
+
+    def _learn(self, X: Array, labels: Integers | None = None) -> Mahalanobis:  # noqa: ARG002
+        k = self.n_components
         if k is not None and k > len(X):
             raise ValueError(f"n_components must be at most the number of points, {len(X)}, got {k}")
         fitted = PrincipalComponents(n_components=k, svd_solver="full").fit(X)
@@ -56,4 +61,4 @@ class PCA(FromLabels):
         if self.whiten:
             varies = fitted.explained_variance_ > 1e-15 * fitted.explained_variance_[0]
             L = L[varies] / np.sqrt(fitted.explained_variance_[varies, None])
-        return self._become(new, Mahalanobis.embedding(L))
+        return Mahalanobis.embedding(L)
