@@ -6,12 +6,9 @@ import base64
 from collections.abc import Iterable, Sequence
 from html import escape
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .style import pyplot
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .style import Figure, pyplot
 
 _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #222; }

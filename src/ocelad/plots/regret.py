@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..evaluate import growth_exponent
-from .style import COLOURS, MARKERS, axes_or_new, legend_beside
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .style import COLOURS, MARKERS, Axes, axes_or_new, legend_beside
 
 Curve = tuple[ArrayLike, ArrayLike]
 

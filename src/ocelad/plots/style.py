@@ -13,7 +13,10 @@ from ..protocols import Array
 from ..watch.alarms import Event
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    Axes = Figure = Any  # matplotlib is imported when something is drawn, and not before
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7F7F7F", "#E69F00", "#56B4E9")
 """Okabe and Ito's, told apart with any colour vision."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..data import DriftingClusters
 from ..protocols import Array
 from ..studies import Results, Study
-from .style import line_styles, new_figure, note, scatter, stack_weights
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .style import Figure, line_styles, new_figure, note, scatter, stack_weights
 
 DRIFTS = {0.0: "static", 0.02: "slow drift", 0.05: "moderate drift", 0.15: "fast drift"}
 

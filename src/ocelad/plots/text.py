@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..studies import TextResults
 from .labels import mark_dates, place_labels
-from .style import COLOURS, MARKERS, PALETTE, legend_beside, line_styles, new_figure, plain, scatter
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .style import COLOURS, MARKERS, PALETTE, Figure, legend_beside, line_styles, new_figure, plain, scatter
 
 Events = Mapping[str, np.datetime64]
 NAMES = {
@@ -164,7 +161,5 @@ def _dark(colour: str) -> Any:
 def _dates(axes: Any) -> None:
     from matplotlib import dates
 
-    untyped: Any = dates
-    locator = untyped.AutoDateLocator()
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(untyped.ConciseDateFormatter(locator))
+    concise: Any = dates.ConciseDateFormatter
+    axes.xaxis.set_major_formatter(concise(axes.xaxis.get_major_locator()))

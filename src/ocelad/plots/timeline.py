@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ..track import TimeLine
-from .style import COLOURS, legend_beside, mark_events, new_figure, stack_weights
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .style import COLOURS, Figure, legend_beside, mark_events, new_figure, stack_weights
 
 
 def timeline(line: TimeLine) -> Figure:

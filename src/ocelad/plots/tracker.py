@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..tracker import MetricTracker
 from ..watch.history import History
-from .style import COLOURS, PALETTE, axes_or_new, legend_beside, mark_events, note, scatter, stack_weights
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .style import COLOURS, PALETTE, Axes, axes_or_new, legend_beside, mark_events, note, scatter, stack_weights
 
 
 def _tracker(source: MetricTracker | History) -> MetricTracker:
