@@ -53,15 +53,10 @@ def _progress(path: Path) -> list[str]:
     t, rejected, points = words["counts"]
     lines = [f"{t} comparisons from {points} rows, {rejected} rejected; {words['input'][0]} lines of input used"]
     for part in ("tracker", "form"):
-        given = {name: value for name, value in words["settings"][part].items() if not _unsaid(value)}
-        lines.append(
-            f"{part}: " + (", ".join(f"{name} {_short(value)}" for name, value in given.items()) or "default")
-        )
+        said = words["settings"][part].items()
+        given = [pair for pair in said if pair[1] is not None and pair[1] is not False and pair[1] not in ([], "")]
+        lines.append(f"{part}: " + (", ".join(f"{name} {_short(value)}" for name, value in given) or "default"))
     return lines
-
-
-def _unsaid(value: object) -> bool:
-    return value is None or value is False or value in ([], "")
 
 
 def _short(value: object) -> str:

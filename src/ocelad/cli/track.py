@@ -18,7 +18,7 @@ from .. import Intervals, MetricTracker, Step
 from ..data.tables import Columns, Form, Labelled, Rows, matching, read_rows
 from ..data.tables.reading import Format
 from ..track import Run, Settings
-from ..track.alone import alone
+from ..track.lock import lock_folder
 from ..track.run import PREDICTIONS, Stopped
 from ..tracker.pair_sampling import Strategy
 from .common import FORMAT, ITEMS, auc_in_words, count, form_for, option, plain_errors
@@ -90,7 +90,7 @@ def track(
                     rows, form, _tracker(**options), Path(out), Settings(options, how, every, not no_predictions),
                     safe=checkpoint, skip_bad=skip_bad, waiting=stop.waiting,
                 )  # fmt: skip
-                stack.enter_context(alone(Path(out)))
+                stack.enter_context(lock_folder(Path(out)))
                 if resume:
                     click.echo("Looking for where the run stopped ...", err=True)
                 if not (resume and run.resume(again=not new_input)):

@@ -101,7 +101,7 @@ class Run:
         if found is None:
             return False
         tracker, progress = found
-        then, now = progress["settings"], _as_json(asdict(self.settings))
+        then, now = progress["settings"], json.loads(json.dumps(asdict(self.settings)))
         changes = [f"{name} was {short(old)} and is {short(new)}" for name, old, new in _changes(then, now)]
         if changes:
             raise ValueError(f"{self.folder}: a run goes on only as it began: {', '.join(changes)}")
@@ -134,7 +134,9 @@ class Run:
 
     def __iter__(self) -> Iterator[int]:
         try:
-            self._open()
+            for name, header in OUTPUTS.items():  # cut back to where they were safe
+                self._outputs[name] = Output(self.folder / f"{name}.csv", header, self._sizes[name])
+            self.commit()
             pieces = self.rows.pieces()
             failure: Exception | None = None
             while failure is None:
@@ -159,12 +161,6 @@ class Run:
         finally:
             for output in self._outputs.values():
                 output.close()
-
-    def _open(self) -> None:
-        """The files to write to, cut back to where they were safe."""
-        for name, header in OUTPUTS.items():
-            self._outputs[name] = Output(self.folder / f"{name}.csv", header, self._sizes[name])
-        self.commit()
 
     def commit(self) -> None:
         """Make all of it safe."""
@@ -239,11 +235,6 @@ def _rejected(bad: BadRow) -> str:
     raw = bad.row.raw.decode("utf-8", "backslashreplace").strip()
     csv.writer(text, lineterminator="").writerow([bad.row.line, bad.column, bad.problem, raw])
     return text.getvalue()
-
-
-def _as_json(words: Any) -> Any:
-    """As it comes back from a file."""
-    return json.loads(json.dumps(words))
 
 
 def _changes(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:

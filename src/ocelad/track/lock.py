@@ -1,4 +1,4 @@
-"""One run in a folder at a time.
+"""A lock on the folder of a run: one process works in it at a time.
 
 SQLite locks a file on every system, and the lock vanishes with its process, also after ``kill -9``.
 """
@@ -18,12 +18,13 @@ PATIENCE = 0.5
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Nobody else is in the folder, which is made if need be, for as long as this lasts.
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Lock the folder, which is made if need be; it is an error if another process has locked it.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as name, alone(Path(name)), alone(Path(name)):  # doctest: +ELLIPSIS
-    ...     pass
+    >>> with tempfile.TemporaryDirectory() as name:  # doctest: +ELLIPSIS
+    ...     with lock_folder(Path(name)), lock_folder(Path(name)):
+    ...         pass
     Traceback (most recent call last):
     ...
     OSError: another run is under way in ...: wait for it, or use another folder
