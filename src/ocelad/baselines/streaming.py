@@ -28,15 +28,15 @@ class Tracker(Protocol):
     def transform(self, X: ArrayLike, /) -> Array: ...
 
 
-STREAMING: Mapping[str, Callable[[], Tracker]] = {
-    "COMID, high rate": lambda: comid(step=1.0),
-    "COMID, low rate": lambda: comid(step=0.25),
+STREAMING: Mapping[str, Callable[..., Tracker]] = {
+    "COMID, high rate": lambda step=1.0: comid(step),
+    "COMID, low rate": lambda step=0.25: comid(step),
     "MDML, von Neumann": lambda: mdml(step=0.5, divergence=VonNeumann()),
     "MDML, LogDet": lambda: mdml(step=2.0),
-    "SAOL": lambda: saol(step=8.0),  # the step of the paper's setting
+    "SAOL": lambda step=8.0: saol(step),  # the step of the paper's setting
     "SAOL, best rate": lambda: saol(step=128.0),
     "SAOL, unclipped": lambda: saol(step=32.0, clipped=False),
-    "online ITML": lambda: online_itml(rate=1.0),
+    "online ITML": lambda step=1.0: online_itml(step),
     "restarted": lambda: restarted(step=32.0),
     "restarted, fixed share": lambda: restarted(step=32.0, base=8, weights=FixedShare()),
     "AdaGrad": lambda: adagrad(step=256.0),
@@ -46,4 +46,4 @@ STREAMING: Mapping[str, Callable[[], Tracker]] = {
     "fixed share": lambda: fixed_share((0.25, 0.5, 1.0, 2.0, 4.0)),
     "Euclid": Euclid,
 }
-"""Makers of fresh trackers."""
+"""Makers of fresh trackers; those that take ``step`` can be had at another rate."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ..baselines import ITML, LMNN, STREAMING, Oracle, Windowed, comid, online_itml, saol
+from ..baselines import ITML, LMNN, STREAMING, Oracle, Windowed
 from ..baselines.streaming import Tracker
 from ..intervals import Intervals
 from ..tracker import MetricTracker
@@ -22,20 +22,12 @@ def _paper(step: float = 8.0, **reading: Any) -> MetricTracker:
     return MetricTracker.paper(step, strength=0.01).set_params(**reading)
 
 
-_OWN = ("COMID, high rate", "COMID, low rate", "SAOL", "online ITML", "Euclid")
-
 METHODS: dict[str, Callable[..., Tracker]] = {
     "ocelad": lambda step=8.0: MetricTracker(step=step),
     "paper's setting": _paper,
-    "COMID, high rate": lambda step=1.0: comid(step),
-    "COMID, low rate": lambda step=0.25: comid(step),
-    "SAOL": lambda step=8.0: saol(step),
-    "online ITML": lambda step=1.0: online_itml(step),
+    **STREAMING,
     "LMNN": lambda: Windowed(LMNN(), window=98, every=98, takes="labelled points", once=True),
-    "Euclid": STREAMING["Euclid"],
     "oracle": Oracle,
-    # The others, and readings of the paper, take part only if asked for.
-    **{name: STREAMING[name] for name in STREAMING if name not in _OWN},
     "LMNN, refitted": lambda: Windowed(LMNN(), window=98, every=98, takes="labelled points"),
     "ITML, refitted": lambda: Windowed(ITML(), window=490, every=98),
     "paper, losses after": lambda step=8.0: _paper(step, weights=OceladWeights(order="after")),
