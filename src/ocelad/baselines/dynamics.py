@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import validation as validate
 from ..ensemble import Pool
 from ..geometry import Comid, Metric
-from ..protocols import Ensemble, Spawn, is_number
+from ..protocols import Ensemble, Spawn
 from ..tracker import MetricTracker
 from ..weights import FixedShare
 from .diagonal import Diagonal, diagonal
@@ -41,8 +42,7 @@ class Diffusion:
     drift: float
 
     def __post_init__(self) -> None:
-        if not (is_number(self.drift) and self.drift >= 0):
-            raise ValueError(f"drift must be a number >= 0, got {self.drift!r}")
+        validate.number(self.drift, "drift", positive=False)
 
     def share(self, n: int) -> float:
         """How much of a metric is spread over all directions."""

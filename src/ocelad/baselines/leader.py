@@ -12,12 +12,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ..geometry import Comid, Frobenius, Metric
 from ..tracker import MetricTracker
 from .adaptive_steps import squared_norm
-from .diagonal import Diagonal
 from .fixed_rate import FixedRate, comid
 
 
@@ -30,27 +27,15 @@ class Leader:
         self.start = self.estimate = comid.estimate
         self.step, self.descent = comid.step, comid.descent
         self.total, self.squares, self.t = 0.0 * comid.estimate, 0.0, 0
-        self._solve_for(0.0)
-
-    def _solve_for(self, step: float) -> None:
-        """Prepare what depends on the gradients: M_0 - step_t * their sum, its eigenvectors, and mu."""
-        self.now, self.W = step, self.start.M - step * self.total.M
-        self.mu = max(1.0, self.start.mu - self.descent.threshold_step * step * self.total.mu)
-        self.w, V = np.linalg.eigh(self.W)
-        self.V = np.ascontiguousarray(V.T)
 
     def update(self, loss: Any) -> None:
-        gradient, self.t = loss.gradient(self.estimate), self.t + 1
-        square = squared_norm(gradient)
-        if square > 0.0:
-            self.total, self.squares = self.total + gradient, self.squares + square
-            self._solve_for(self.step / math.sqrt(self.squares))
-        regularizer, divergence = self.descent.regularizer, self.descent.divergence
-        if hasattr(regularizer, "shrink"):
-            s = regularizer.shrink(divergence, self.w, self.t * self.now)
-            self.estimate = Diagonal(s, self.V, self.mu)
-        else:
-            self.estimate = Metric(regularizer.solve(divergence, self.W, self.t * self.now), self.mu)
+        gradient = loss.gradient(self.estimate)
+        self.total, self.squares, self.t = self.total + gradient, self.squares + squared_norm(gradient), self.t + 1
+        step = self.step / math.sqrt(self.squares) if self.squares > 0.0 else 0.0
+        descent, W = self.descent, self.start.M - step * self.total.M
+        M = descent.regularizer.solve(descent.divergence, W, self.t * step)
+        mu = max(1.0, self.start.mu - descent.threshold_step * step * self.total.mu)
+        self.estimate = Metric(M, mu)
 
 
 def ftrl(step: float, strength: float = 0.01) -> MetricTracker:

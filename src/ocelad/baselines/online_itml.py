@@ -10,7 +10,6 @@ and far are quantiles of |u|^2 over the differences seen of late.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,19 +43,14 @@ class OnlineItml:
         except np.linalg.LinAlgError:
             raise ValueError("origin must be positive definite (a number > 0, say 1.0) for online ITML") from None
         self.rate, self.quantiles, self.memory = comid.step, quantiles, memory
-        self.seen: list[float] = []
-        self.ordered: list[float] = []  # the same, the smallest first
+        self.seen: Array = np.zeros(0)  # |u|^2 of the latest differences
         self.estimate = comid.estimate
 
     def thresholds(self) -> tuple[float, float]:
         """near and far."""
-        near, far = (self.ordered[int(q * (len(self.ordered) - 1))] for q in self.quantiles)
+        ordered = np.sort(self.seen)
+        near, far = (float(ordered[int(q * (len(ordered) - 1))]) for q in self.quantiles)
         return near, far
-
-    def __copy__(self) -> OnlineItml:
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, seen=self.seen.copy(), ordered=self.ordered.copy())
-        return other
 
     def update(self, loss: Any) -> None:
         if not isinstance(loss, PairLoss):
@@ -64,10 +58,7 @@ class OnlineItml:
         square = float(loss.u @ loss.u)
         if square == 0.0:
             return
-        if len(self.seen) == self.memory:
-            del self.ordered[bisect_left(self.ordered, self.seen.pop(0))]
-        self.seen.append(square)
-        insort(self.ordered, square)
+        self.seen = np.append(self.seen, square)[-self.memory :]
         near, far = self.thresholds()
         v = self.G.T @ loss.u
         d, b = float(v @ v), near if loss.y > 0 else far
