@@ -49,7 +49,7 @@ def _option(name: str, words: str, **more: Any) -> Any:
     option("text", "text", "Column of texts."),
     FORMAT,
     _option("features", "How many stems to keep."),
-    count("first", None, "By so many first texts.  [default: by all]"),
+    count("first", None, "Learn them from the first texts, this many.  [default: from all]"),
     _option(
         "back",
         "Which of the latest texts of its own label, and of others, to compare a text with.",

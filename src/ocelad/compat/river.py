@@ -45,9 +45,9 @@ class MetricTransformer(base.SupervisedTransformer):  # type: ignore[misc]
     window
         How many of the latest points are kept to be compared with.
     max_features
-        So many features, the first ones seen, have a column of the metric each.
+        The number of features, the first ones seen, that have a column of the metric each.
     shared_columns
-        So many further columns are shared, by signed hashing, by all features that come later; with 0 those are
+        The number of further columns that all later features share, by signed hashing; with 0 those are
         ignored. Memory is bounded whatever comes.
     seed
         Of the draws from the window.

@@ -25,7 +25,7 @@ def adjacent(labels: Integers, back: Sequence[int] = ()) -> tuple[Integers, Inte
     labels
         One whole number per item, in order of time.
     back
-        Compare each item with the so-manieth latest of those with its label, and of all with others: (1, 8) is the
+        Ranks, counted back in time, among the items of the same label and among all others: (1, 8) is the
         latest and the eighth latest of either kind. It must begin with 1, so that the item right before comes
         first. Without, items are compared with that one alone.
 

@@ -135,7 +135,7 @@ def blocks(
     pairs_per_step: int = 1,
     label_noise: float = 0.0,
 ) -> Iterator[Block]:
-    """The stream, so many steps at a time; what is left over at the end is not drawn.
+    """The stream in blocks of ``steps`` time steps; what is left over at the end is not drawn.
 
     All rotations of a block are solved for in one call, and all its points turned in another: by themselves they
     would take most of the time. A label is turned with probability ``label_noise``.

@@ -20,7 +20,7 @@ from scipy import sparse
 from ..protocols import Array
 
 CACHED = 1 << 16
-"""So many words keep their stems at hand; an endless stream has no end of words."""
+"""The size of the cache of stems; an endless stream has no end of words."""
 
 _LINKS = re.compile(
     r"\b[a-z][a-z0-9+.-]*://\S*|\bwww\.\S+|\bhtt[a-z:/]*\.\.\.|\bhttps?\b\S*"  # also cut off in the middle

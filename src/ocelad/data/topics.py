@@ -19,7 +19,7 @@ SYNTHETIC = "synthetic: a made-up stream whose topics drift"
 SYLLABLES = [a + b for a in "bdfgklmnprtvz" for b in "aeiou"]
 START = np.datetime64("2030-01-01T00:00:00", "s")
 RECENT = 200
-"""A text repeats one of so many before it."""
+"""How many texts back a repeated text may be from."""
 
 
 @dataclass(frozen=True)

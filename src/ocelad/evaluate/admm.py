@@ -10,7 +10,7 @@ import numpy as np
 from ..protocols import Array
 
 CHECK = 10
-"""So many iterations between looks at the gap."""
+"""The number of iterations between two computations of the duality gap."""
 
 RELAX = 1.7
 """Over-relaxation, the usual remedy against zigzagging."""

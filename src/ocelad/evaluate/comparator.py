@@ -25,7 +25,7 @@ STIFF = 10.0
 def best_sequence(problem: Problem, gamma: float, tolerance: float = 1e-4, iterations: int = 50_000) -> Solution:
     """The sequence of total variation at most ``gamma`` with the least total loss, for small problems.
 
-    It stops at a gap of ``tolerance`` times (1 + that loss), or after so many iterations; the solution has the
+    It stops at a gap of ``tolerance`` times (1 + that loss), or after ``iterations``; the solution has the
     gap. With gamma = 0 it is `best_constant`'s problem, which that solves faster.
 
     >>> problem = Problem.absolute_errors(np.ones((20, 1)), [0.0] * 10 + [1.0] * 10, radius=5.0)

@@ -19,7 +19,7 @@ from .problems import Problem
 
 
 def best_constant(problem: Problem, tolerance: float = 1e-4, iterations: int = 20_000) -> Solution:
-    """The constant with the least total loss, up to ``tolerance`` times (1 + that loss), or so many iterations.
+    """The constant with the least total loss, up to ``tolerance`` times (1 + that loss), if ``iterations`` allow.
 
     >>> solution = best_constant(Problem.absolute_errors([[1.0]] * 5, [0.0, 0.1, 0.2, 7.0, 9.0], radius=10.0))
     >>> bool(abs(solution.w[0] - 0.2) < 0.01)  # the median

@@ -20,7 +20,7 @@ SPREAD = 1e-3
 
 
 def discriminant(metric: Array, X: Array, labels: Integers, dimensions: int = 3, ridge: float = 3.0) -> Array:
-    """A map of so many rows, of which X @ map.T are coordinates, the most telling first.
+    """A linear map P of shape (dimensions, n): X @ P.T are coordinates, the most discriminative first.
 
     Parameters
     ----------

@@ -83,5 +83,5 @@ def _draws(seed: int, k: int) -> Array:
 
 @lru_cache(maxsize=4)
 def _shares(n: int) -> list[float]:
-    """What a cell with so many of n points contributes to the entropy."""
+    """What a cell contributes to the entropy, by how many of the n points it holds."""
     return [0.0, *(-count / n * math.log(count / n) for count in range(1, n + 1))]

@@ -33,7 +33,7 @@ def line_styles(colours: Sequence[str] = COLOURS) -> Iterator[tuple[str, str]]:
 
 
 EVENTS = 8
-"""So many events are named where they are, at most."""
+"""The largest number of events that are labelled in the plot."""
 
 
 def pyplot() -> Any:
@@ -46,7 +46,7 @@ def pyplot() -> Any:
 
 
 def new_figure(*shape: int, size: tuple[float, float], **more: Any) -> tuple[Any, Any]:
-    """A figure of so many inches, and its axes."""
+    """A figure of that size in inches, and its axes."""
     return pyplot().subplots(*shape, figsize=size, layout="constrained", **more)
 
 
@@ -62,7 +62,7 @@ def scatter(axes: Any, points: Array, labels: Any, classes: Any, **look: Any) ->
 
 
 def note(axes: Any, words: str, x: Any, y: float, offset: tuple[float, float] = (0, 0), **look: Any) -> None:
-    """Words at x of the data and y of the height of the axes, from 0 to 1, and so many points off."""
+    """Words at x of the data and y of the height of the axes, from 0 to 1, shifted by an offset in points."""
     frame = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "fontsize": 8}
     axes.annotate(words, (x, y), xytext=offset, **{**frame, **look})
 

@@ -21,7 +21,7 @@ Backend = Callable[[Callable[..., T], Iterable[tuple[Any, ...]]], Iterator[T]]
 
 
 def loky(jobs: int) -> Backend[Any]:
-    """So many processes, one BLAS thread each; with one job, this process."""
+    """A pool of ``jobs`` processes, one BLAS thread each; with one job, this process."""
 
     def run(function: Callable[..., T], calls: Iterable[tuple[Any, ...]]) -> Iterator[T]:
         with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
@@ -51,7 +51,7 @@ def _end_with(parent: int) -> None:
 
 
 def dask(jobs: int, address: str | None = None) -> Backend[Any]:
-    """The Dask cluster whose scheduler is at an address, or one of so many processes on this machine."""
+    """The Dask cluster whose scheduler is at an address, or one of ``jobs`` processes on this machine."""
     try:
         from distributed import Client, KilledWorker, as_completed
     except ImportError as error:

@@ -17,7 +17,7 @@ from ..protocols import Array, Integers
 from .synthetic import Study
 
 PAIRS = 4000
-"""So many random pairs stand for all of them."""
+"""How many random pairs are drawn to stand for all of them."""
 
 LARGEST, THRESHOLD = 200.0, 200.0
 """Bounds of the domain: no solution on the synthetic stream comes near them."""

@@ -114,7 +114,7 @@ class Study:
         return data, rng.choice(self.points, size=self.sample, replace=False), rng
 
     def until(self, evaluation: int) -> Study:
-        """The same study, which ends after so many evaluations."""
+        """The same study, cut after a number of evaluations."""
         left = [evaluation * self.every - start for start in self.starts]
         cut = [replace(s, steps=min(s.steps, steps)) for s, steps in zip(self.segments, left, strict=True)]
         return replace(self, segments=tuple(segment for segment in cut if segment.steps > 0))

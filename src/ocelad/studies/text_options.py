@@ -37,8 +37,8 @@ class TextStudy:
     features
         How many stems to keep, the most frequent.
     first
-        Learn vocabulary and frequencies on so many first texts. None takes all of them, as the paper does: no
-        label enters, but which words will be frequent is known from the beginning.
+        How many texts, the first ones, vocabulary and frequencies are learned from. None for all, as in the paper:
+        no label enters, but which words will be frequent is known from the beginning.
     back
         With which of the latest texts of its own label, and of other ones, each text is compared, see
         `ocelad.data.adjacent`. The paper's tracker is given adjacent texts alone.

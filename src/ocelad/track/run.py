@@ -27,7 +27,7 @@ from .commit import NEXT, PROGRESS, TRACKER, commit, recover
 from .outputs import Output
 
 PATIENCE = 60.0
-"""A run is made safe after so many seconds even if few comparisons have come."""
+"""The longest time between two checkpoints, in seconds, even if few comparisons have come."""
 
 PREDICTIONS = "t,line,partner,y,distance,threshold,predicted"
 OUTPUTS = {

@@ -1,4 +1,4 @@
-"""The time line of a run: a row every so many comparisons, with losses, weights, threshold and alarms."""
+"""The time line of a run: a row per ``every`` comparisons, with losses, weights, threshold and alarms."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from ...protocols import Array, Integers
 
 BLOCK = 512
-"""So many rows of distances to all points are held at a time."""
+"""Block size: how many rows of the distance matrix are held at a time."""
 
 
 def targets(X: Array, labels: Integers, k: int) -> Integers:

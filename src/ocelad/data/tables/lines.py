@@ -16,7 +16,7 @@ GZIPPED = b"\x1f\x8b"
 """So a gzipped file begins, and no table."""
 
 LONGEST = 1 << 24
-"""So many bytes a line has at most: what is longer is no row of numbers."""
+"""The largest number of bytes in a line: what is longer is no row of numbers."""
 
 
 class Lines:
@@ -44,7 +44,7 @@ class Lines:
             yield [last + b"\n"]  # so that it is the same line when others have been added
 
     def take(self, most: int | None = None) -> list[bytes]:
-        """The next lines, at most so many; none at the end."""
+        """The next lines, at most ``most`` of them; none at the end."""
         if not self._waiting:
             try:
                 self._waiting = next(self._read, [])

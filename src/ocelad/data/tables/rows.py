@@ -17,7 +17,7 @@ from typing import Any, Protocol
 class Row:
     """Cells, as text or as numbers, or the problem that there is with them.
 
-    ``raw`` is all the input that is used up with this row, of so many ``lines``.
+    ``raw`` is all the input that is used up with this row, and ``lines`` the number of its lines.
     """
 
     line: int
