@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
+from typing import Any
 
 try:
     import click
@@ -33,6 +35,18 @@ class Late(click.Group):
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
         return getattr(import_module(f"{__name__}.{name}"), name) if name in COMMANDS else None
+
+    def invoke(self, context: click.Context) -> Any:
+        """What is wrong with an input is said in a line, without a traceback."""
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:  # whoever was reading has gone
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+            )  # else Python tries once more, at its end
+            sys.exit(128 + 13)  # as if by SIGPIPE
+        except (ValueError, ImportError, OSError, EOFError) as error:
+            raise click.ClickException(str(error)) from None
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -1,9 +1,8 @@
-"""What several subcommands share: options, and words for what goes wrong."""
+"""What several subcommands share: options, saved trackers, and the columns of tables."""
 
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -14,7 +13,7 @@ import click
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from .. import FileError, MetricTracker, SupervisedMetricTracker, load
+from .. import MetricTracker, SupervisedMetricTracker, load
 from ..data.tables import Columns, Comparisons, Rows, comparisons, read_items, read_rows
 from ..data.tables.reading import Format
 
@@ -38,19 +37,6 @@ FORMAT = option(
     "format", None, "Format of the input, if its name does not tell.", type=click.Choice(get_args(Format))
 )
 OUT = option("out", "-", "Where to write; - is standard output.", metavar="FILE")
-
-
-@contextmanager
-def plain_errors(*more: type[Exception]) -> Iterator[None]:
-    """What is wrong with an input, these errors too, is said in a line, without a traceback."""
-    wrong: tuple[type[Exception], ...] = (FileError, ValueError, ImportError, OSError, EOFError, *more)
-    try:
-        yield
-    except BrokenPipeError:  # whoever was reading has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries once more, at its end
-        sys.exit(128 + 13)  # as if by SIGPIPE
-    except wrong as error:
-        raise click.ClickException(str(error)) from None
 
 
 def auc_in_words(auc: float, digits: int = 4) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.tables import Columns, parsed, read_rows
 from ..data.tables.reading import Format
-from .common import FORMAT, OUT, count, feature_columns, opened, plain_errors, saved_metric
+from .common import FORMAT, OUT, count, feature_columns, opened, saved_metric
 
 
 @click.command()
@@ -28,7 +28,7 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
     \b
     ocelad embed run points.csv --dimensions 3 --out coordinates.csv
     """
-    with plain_errors(), closing(read_rows(table, format)) as rows:
+    with closing(read_rows(table, format)) as rows:
         own = saved_metric(tracker)
         metric = own.get_metric()
         points = feature_columns(own, rows)

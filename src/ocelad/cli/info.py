@@ -11,7 +11,7 @@ from .. import MetricTracker, SupervisedMetricTracker, load
 from ..track import read_timeline
 from ..track.commit import read_progress
 from ..watch.history import time_scale
-from .common import auc_in_words, judged, plain_errors
+from .common import auc_in_words, judged
 
 
 @click.command()
@@ -25,17 +25,16 @@ def info(path: str) -> None:
     ocelad info run
     ocelad info run/predictions.csv
     """
-    with plain_errors():
-        where = Path(path)
-        if where.is_dir():
-            names = ("progress.json", "tracker.ocelad", "timeline.csv", "predictions.csv")
-            inside = [where / name for name in names if (where / name).exists()]
-            if not inside:
-                raise ValueError(f"{where}: there is no run in this folder")
-        else:
-            inside = [where]
-        for file in inside:
-            click.echo(f"{file}\n" + "\n".join(f"  {line}" for line in _lines(file)))
+    where = Path(path)
+    if where.is_dir():
+        names = ("progress.json", "tracker.ocelad", "timeline.csv", "predictions.csv")
+        inside = [where / name for name in names if (where / name).exists()]
+        if not inside:
+            raise ValueError(f"{where}: there is no run in this folder")
+    else:
+        inside = [where]
+    for file in inside:
+        click.echo(f"{file}\n" + "\n".join(f"  {line}" for line in _lines(file)))
 
 
 def _lines(path: Path) -> list[str]:

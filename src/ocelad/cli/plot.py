@@ -13,7 +13,7 @@ from .. import MetricTracker, plots
 from ..data.tables import Columns, Rows, parsed, read_rows
 from ..data.tables.reading import Format
 from ..track import read_timeline
-from .common import FORMAT, feature_columns, option, plain_errors, saved_metric
+from .common import FORMAT, feature_columns, option, saved_metric
 
 
 @click.command()
@@ -36,26 +36,25 @@ def plot(
     ocelad plot run/tracker.ocelad --out metric.png
     ocelad plot run --points points.csv --label kind --out points.png
     """
-    with plain_errors():
-        where = Path(path)
-        line = where / "timeline.csv" if where.is_dir() else where
-        if kind is None:
-            kind = "embedding" if points or label else "timeline" if line.suffix == ".csv" else "metric"
-        if kind != "embedding" and (points or label or format):
-            raise click.UsageError("--points, --label and --format are for an embedding.")
-        plots.pyplot().switch_backend("agg")
-        if kind == "timeline":
-            if not line.exists():
-                raise ValueError(f"{where}: there is no time line: a run writes a row every --every comparisons")
-            figure: Any = plots.timeline(read_timeline(line))
-        elif kind == "metric":
-            figure = plots.heat_map(saved_metric(path)).figure
-        else:
-            if points is None or label is None:
-                raise click.UsageError("an embedding needs --points TABLE and --label COLUMN.")
-            with closing(read_rows(points, format)) as rows:
-                figure = _embedding(saved_metric(path), rows, label)
-        figure.savefig(out, dpi=110)
+    where = Path(path)
+    line = where / "timeline.csv" if where.is_dir() else where
+    if kind is None:
+        kind = "embedding" if points or label else "timeline" if line.suffix == ".csv" else "metric"
+    if kind != "embedding" and (points or label or format):
+        raise click.UsageError("--points, --label and --format are for an embedding.")
+    plots.pyplot().switch_backend("agg")
+    if kind == "timeline":
+        if not line.exists():
+            raise ValueError(f"{where}: there is no time line: a run writes a row every --every comparisons")
+        figure: Any = plots.timeline(read_timeline(line))
+    elif kind == "metric":
+        figure = plots.heat_map(saved_metric(path)).figure
+    else:
+        if points is None or label is None:
+            raise click.UsageError("an embedding needs --points TABLE and --label COLUMN.")
+        with closing(read_rows(points, format)) as rows:
+            figure = _embedding(saved_metric(path), rows, label)
+    figure.savefig(out, dpi=110)
     click.echo(out)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data.tables import parsed, read_rows
 from ..data.tables.reading import Format
-from .common import FORMAT, ITEMS, OUT, columns_like, form_for, judged, opened, plain_errors, saved_metric
+from .common import FORMAT, ITEMS, OUT, columns_like, form_for, judged, opened, saved_metric
 
 
 @click.command()
@@ -27,7 +27,7 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
     \b
     ocelad score run pairs.csv --out distances.csv
     """
-    with plain_errors(), closing(read_rows(table, format)) as rows:
+    with closing(read_rows(table, format)) as rows:
         own = saved_metric(tracker)
         form, _ = form_for(rows, items, y=False)
         columns_like(own, form.features)

@@ -106,7 +106,7 @@ def tune(trials: int, seed: int, methods: tuple[str, ...], out: Path, **options:
 
 
 @study.command()
-@o.with_options(click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path)))
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def report(folder: Path) -> None:
     """Write FOLDER/report.html: figures, tables, and which of the paper's claims hold, in one file.
 

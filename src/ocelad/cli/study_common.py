@@ -12,9 +12,9 @@ import click
 
 from .. import plots
 from ..data import Segment
-from ..studies import BACKENDS, Results, StoreError, Study, summarise
+from ..studies import BACKENDS, Results, Study, summarise
 from ..studies.methods import named, slug
-from .common import Option, count, option, plain_errors
+from .common import Option, count, option
 
 LAST, MOST = 2**32 - 1, 1_000_000
 """The greatest number of a first trial, and how many there may be: all of them must fit into a file and a list."""
@@ -115,13 +115,12 @@ def figure_folder(out: Path) -> None:
 
 
 def with_options(*options: Option) -> Callable[[Any], Any]:
-    """All these options, and errors of input in one line each."""
+    """All these options, in this order."""
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        wrapped = plain_errors(StoreError)(command)
+    def decorate(command: Any) -> Any:
         for each in reversed(options):
-            wrapped = each(wrapped)
-        return wrapped
+            command = each(command)
+        return command
 
     return decorate
 

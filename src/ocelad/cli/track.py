@@ -21,7 +21,7 @@ from ..track import Run, Settings
 from ..track.lock import lock_folder
 from ..track.run import PREDICTIONS, Stopped
 from ..tracker.pair_sampling import Strategy
-from .common import FORMAT, ITEMS, auc_in_words, count, form_for, option, plain_errors
+from .common import FORMAT, ITEMS, auc_in_words, count, form_for, option
 from .stopping import Stopping
 
 
@@ -81,7 +81,7 @@ def track(
     if new_input and not resume:
         raise click.UsageError("--new-input is for --resume.")
     drawn = {"strategy": pairs, "memory": memory, "count": per_row, "seed": seed}
-    with plain_errors(), threadpool_limits(1), Stopping() as stop, ExitStack() as stack:
+    with threadpool_limits(1), Stopping() as stop, ExitStack() as stack:
         try:
             with stop.waiting():
                 rows = stack.enter_context(closing(read_rows(table, format)))

@@ -24,7 +24,7 @@ _TABLES = (
 _NUMBER = np.dtype("<f8")  # the same on every machine
 
 
-class StoreError(RuntimeError):
+class StoreError(OSError):
     """A file that is of another study, or of none, or damaged."""
 
 

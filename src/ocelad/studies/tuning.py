@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,26 +79,17 @@ def choose(results: Results) -> Choice:
     return Choice(plain(study.methods[0]), best[0], study.segments[0].drift, len(results.trials), errors)
 
 
-def _chosen_before(path: Path) -> dict[str, Any]:
-    try:
-        read_rates(path)
-        return dict(json.loads(path.read_text()))
-    except (OSError, ValueError):  # there is no such file, or what is in it are no rates
-        return {}
-
-
 def write_rates(path: Path, choices: Iterable[Choice]) -> None:
     """As a file that ``--rates`` takes; rates of other methods that are there already stay."""
-    plain_choices = _chosen_before(path) | {
-        choice.method: {
-            "step": choice.step,
-            "drift": choice.drift,
-            "trials": choice.trials,
-            "errors": [[None if np.isnan(value) else value for value in line] for line in choice.errors],
-        }
-        for choice in choices
-    }
-    write_text(path, json.dumps(plain_choices, indent=1) + "\n")
+    rates: dict[str, Any] = {}
+    with suppress(OSError, ValueError):  # there is no such file, or what is in it are no rates
+        read_rates(path)
+        rates = json.loads(path.read_text())
+    for choice in choices:
+        words = asdict(choice)
+        words["errors"] = [[None if np.isnan(value) else value for value in line] for line in choice.errors]
+        rates[words.pop("method")] = words
+    write_text(path, json.dumps(rates, indent=1) + "\n")
 
 
 def read_rates(path: Path) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,19 +66,13 @@ class Comparisons:
         assert state is None
 
 
-@dataclass(frozen=True, eq=False)
-class Items:
-    """Points by their names, and the columns of a row that name two of them."""
-
-    points: Mapping[str, list[float]]
-    ids: Columns
-
-    def numbers(self, row: Row) -> list[float]:
-        a, b = names = self.ids.words(row)
-        for column, name in zip(self.ids.names, names, strict=True):
-            if name not in self.points:
-                raise BadRow(row, f"there is no item {name!r}", column)
-        return self.points[a] + self.points[b]
+def _of_items(points: Mapping[str, list[float]], ids: Columns, row: Row) -> list[float]:
+    """The two points that a row names."""
+    a, b = names = ids.words(row)
+    for column, name in zip(ids.names, names, strict=True):
+        if name not in points:
+            raise BadRow(row, f"there is no item {name!r}", column)
+    return points[a] + points[b]
 
 
 def comparisons(
@@ -108,7 +103,7 @@ def comparisons(
     if {"id_a", "id_b"} <= set(header):
         if items is None:
             raise ValueError("columns id_a and id_b need a table of items: --items FILE")
-        return Comparisons(tuple(features), Items(items, Columns.of(header, ["id_a", "id_b"])).numbers, y)
+        return Comparisons(tuple(features), partial(_of_items, items, Columns.of(header, ["id_a", "id_b"])), y)
     if items is not None:
         raise ValueError(f"items are for columns id_a and id_b, there are {', '.join(header)}")
     left, right = ([name[2:] for name in header if name.startswith(side)] for side in ("x_", "z_"))
