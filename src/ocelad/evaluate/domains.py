@@ -22,10 +22,6 @@ from ..protocols import Array
 class Domain(Protocol):
     """A set of parameters and its penalty, for arrays of shape (..., dimension)."""
 
-    @property
-    def diameter(self) -> float:
-        """The largest distance of two parameters."""
-
     def penalty(self, w: Array, /) -> Array: ...
 
     def shrink(self, v: Array, tau: float, /) -> Array: ...
@@ -48,6 +44,7 @@ class Ball:
 
     @property
     def diameter(self) -> float:
+        """The largest distance of two parameters."""
         return 2 * self.radius
 
     def penalty(self, w: Array) -> Array:

@@ -46,11 +46,10 @@ def variation(comparator: ArrayLike | Sequence[Metric], threshold_step: float = 
     >>> variation([Metric([[1.0]], 1.0), Metric([[1.0]], 3.0)], threshold_step=0.25)
     array([4., 0.])
     """
-    items = list(comparator) if isinstance(comparator, Sequence) else comparator
-    if isinstance(items, list) and items and isinstance(items[0], Metric):
-        root = np.sqrt(threshold_step)
-        items = [np.append(metric.M, metric.mu / root) for metric in items]
-    w = np.asarray(items, dtype=np.float64)
+    w: Any = comparator
+    if isinstance(w, Sequence) and w and isinstance(w[0], Metric):
+        w = [np.append(metric.M, metric.mu / np.sqrt(threshold_step)) for metric in w]
+    w = np.asarray(w, dtype=np.float64)
     if w.ndim == 0 or not len(w):
         raise ValueError(f"comparator must be a sequence of at least one parameter, got shape {w.shape}")
     return np.append(np.linalg.norm(np.diff(w.reshape(len(w), -1), axis=0), axis=1), 0.0)
