@@ -21,6 +21,7 @@ from .regret import regret
 from .text import text
 
 _SEGMENTS = tuple(f"{s.steps}:{s.clustering}:{s.drift:g}" for s in SCENARIO)
+_listed = o.listed(o.segment, "STEPS:CLUSTERING:DRIFT,... such as 1300:A:0,1000:B:0.05")
 
 
 @click.group()
@@ -42,7 +43,7 @@ study.add_command(text)
         "and readings of the paper.",
     ),
     option("rates", None, "Rates as 'ocelad study tune' wrote them.", type=click.Path(path_type=Path)),
-    option("segments", _SEGMENTS, "STEPS:CLUSTERING:DRIFT of each segment.", callback=o.segments),
+    option("segments", _SEGMENTS, "STEPS:CLUSTERING:DRIFT of each segment.", callback=_listed),
     *o.SCENARIO,
     *o.RUNNING,
 )

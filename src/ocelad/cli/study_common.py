@@ -24,27 +24,22 @@ def folder(words: str, **more: Any) -> Option:
     return click.option("--out", type=click.Path(file_okay=False, path_type=Path), help=words, **more)
 
 
-def segments(_context: Any, _option: Any, words: str) -> tuple[Segment, ...]:
-    """STEPS:CLUSTERING:DRIFT,... as segments."""
-    try:
-        parts = [word.split(":") for word in words.split(",")]
-        return tuple(Segment(int(n), which.strip().upper(), float(drift)) for n, which, drift in parts)  # type: ignore[arg-type]
-    except ValueError:
-        form = "STEPS:CLUSTERING:DRIFT,... such as 1300:A:0,1000:B:0.05"
-        raise click.BadParameter(f"expected {form}, got {words!r}") from None
+def listed(parse: Callable[[str], Any], expected: str) -> Callable[[Any, Any, str], tuple[Any, ...]]:
+    """The callback of an option whose values are separated by commas."""
 
-
-def numbers(kind: type[int] | type[float]) -> Callable[[Any, Any, str], tuple[float, ...]]:
-    """Numbers separated by commas."""
-
-    def parse(_context: Any, _option: Any, words: str) -> tuple[float, ...]:
+    def callback(_context: Any, _option: Any, words: str) -> tuple[Any, ...]:
         try:
-            return tuple(map(kind, words.split(",")))
+            return tuple(map(parse, words.split(",")))
         except ValueError:
-            which = "whole numbers" if kind is int else "numbers"
-            raise click.BadParameter(f"expected {which} separated by commas, got {words!r}") from None
+            raise click.BadParameter(f"expected {expected}, got {words!r}") from None
 
-    return parse
+    return callback
+
+
+def segment(word: str) -> Segment:
+    """STEPS:CLUSTERING:DRIFT."""
+    steps, clustering, drift = word.split(":")
+    return Segment(int(steps), clustering.strip().upper(), float(drift))  # type: ignore[arg-type]
 
 
 def methods(_context: Any, _option: Any, words: str) -> tuple[str, ...]:
@@ -81,7 +76,9 @@ def _scenario(name: str, words: str, **more: Any) -> Option:
 SCENARIO = (
     _scenario("points", "Points of the data set."),
     _scenario("dimension", "Dimensions of the space."),
-    _scenario("shares", "Share of each cluster, one per cluster.", callback=numbers(float)),
+    _scenario(
+        "shares", "Share of each cluster, one per cluster.", callback=listed(float, "numbers separated by commas")
+    ),
     _scenario("separation", "Distance of two blobs, in standard deviations of one."),
     _scenario("noise", "Standard deviation of the noise dimensions."),
     _scenario("label-noise", "Probability that a label is turned."),

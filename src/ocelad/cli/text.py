@@ -53,7 +53,7 @@ def _option(name: str, words: str, **more: Any) -> Any:
     _option(
         "back",
         "Which of the latest texts of its own label, and of others, to compare a text with.",
-        callback=o.numbers(int),
+        callback=o.listed(int, "whole numbers separated by commas"),
     ),
     _option("window", "Share of the stream, at its end, to embed."),
     _option("strength", "Of the regularizer, times the number of stems."),

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .. import validation as validate
 from ..geometry import NuclearNorm, Step
 from ..intervals import Intervals
 from ..tracker import MetricTracker
@@ -66,8 +67,7 @@ class TextStudy:
 
     def __post_init__(self) -> None:
         for name, least in (("features", 3), ("dimensions", 2), ("k", 1), ("looks", 10)):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < least:
-                raise ValueError(f"{name} must be an integer >= {least}, got {getattr(self, name)!r}")
+            validate.integer(getattr(self, name), name, least)
         if not 0 < self.window < 1:
             raise ValueError(f"window must lie between 0 and 1, got {self.window!r}")
         if self.first is not None and not self.first >= 1:
