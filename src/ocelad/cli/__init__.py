@@ -27,7 +27,7 @@ COMMANDS = {
 """Subcommands, each in the file of its name, and the first line of their help."""
 
 
-class Late(click.Group):
+class LazyGroup(click.Group):
     """Imports a subcommand when it is called for: that takes seconds, and Ctrl-C is heard from here on."""
 
     def list_commands(self, _: click.Context) -> list[str]:
@@ -53,7 +53,7 @@ class Late(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=Late, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ocelad")
 def main() -> None:
     """Track a similarity function while it changes."""
