@@ -44,6 +44,18 @@ def test_the_words_agree(tracker):
         np.testing.assert_array_equal(tracker.score_pairs(LATER), d)
 
 
+def test_hooks_that_code_written_for_metric_learn_calls(tracker):
+    """Not public there either, but metric-learn's own test-suite and subclasses in its manner use them."""
+    assert tracker._tuple_size == 2
+    with pytest.raises(ValueError, match="min_rate"):
+        tracker._validate_calibration_params(strategy="max_tpr", min_rate=2.0)
+    pairs, y = tracker._prepare_inputs(LATER, LATER_Y, type_of_inputs="tuples")
+    np.testing.assert_array_equal(pairs, LATER)
+    np.testing.assert_array_equal(y, LATER_Y)
+    by_index = MetricTracker(preprocessor=LATER[:, 0])
+    np.testing.assert_array_equal(by_index._prepare_inputs([2, 0]), LATER[[2, 0], 0])
+
+
 def test_probabilities_are_logistic_in_the_margin(tracker):
     d = tracker.pair_distance(LATER)
     p = tracker.predict_proba(LATER)

@@ -36,6 +36,15 @@ class MetricVocabulary:
     def _check_preprocessor(self) -> None:
         self.preprocessor_ = inputs.preprocessor(self.preprocessor)
 
+    def _prepare_inputs(self, X: Any, y: Any = None, type_of_inputs: str = "classic") -> Any:
+        """Formed points or pairs, checked: subclasses in metric-learn's manner call it in their fit."""
+        self._check_preprocessor()
+        if type_of_inputs == "classic":
+            rows = inputs.points(X, type(self).__name__, self.preprocessor_)
+            return rows if y is None else (rows, np.asarray(y))
+        pairs = np.stack(inputs.tuples(X, 2, type(self).__name__, self.preprocessor_), axis=1)
+        return pairs if y is None else (pairs, validate.strict_labels(y, len(pairs)))
+
     def _form(self) -> Any:
         """The preprocessor in use."""
         try:
@@ -95,6 +104,8 @@ class ThresholdVocabulary(MetricVocabulary):
     """And whether two points are similar."""
 
     classes_ = np.array([-1, 1])
+    _tuple_size = 2  # this and the next are asked for by code and tests written for metric-learn
+    _validate_calibration_params = staticmethod(calibration.check)
     _threshold: float | None = None
 
     @property
