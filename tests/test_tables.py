@@ -36,7 +36,7 @@ def same(one, other):
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix])
 def test_sparse_pairs_are_dense_pairs(kind, monkeypatch):
-    monkeypatch.setattr(rows, "DENSE", 400)  # several blocks
+    monkeypatch.setattr(rows, "BLOCK_ENTRIES", 400)  # several blocks
     X, Z, y = documents(seed=0, m=90)
     one, other = MetricTracker().partial_fit((kind(X), kind(Z)), y), MetricTracker().partial_fit(dense(X, Z), y)
     close(one, other)
