@@ -2,7 +2,8 @@
 
 numba's own cache looks at the file of a function, and not at those of the functions and constants that it uses:
 after an edit it could go on serving old machine code. So each room has a cache folder that is named after a hash
-of all that its kernels can be made from (see `sources`); after an edit it is another folder.
+of all that its kernels can be made from (see `sources`); after an edit it is another folder. Code in a folder that
+cannot be written to, say that of an image, is read, and what is compiled besides is kept elsewhere.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numba.core.caching
 
 _config: Any = numba.config
 if _config.DISABLE_JIT:
     raise ImportError("NUMBA_DISABLE_JIT is set, and ocelad's kernels work only if they are compiled: unset it")
 
 njit: Any = numba.njit  # its types say less than ours, and change from release to release
+_caching: Any = numba.core.caching
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,8 +64,14 @@ def inlined(function: F) -> F:
 def _compile(function: F, **options: object) -> F:
     # what Python or C would need to call a kernel takes a quarter of the time that compiling takes
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    with _cache_folder(Path(function.__code__.co_filename).parent) as folder:
-        return njit(cache=folder is not None, **options)(function)
+    room = Path(function.__code__.co_filename).parent
+    with _numba_keeps_code_in(cache_folder(room)) as folder:
+        compiled = njit(cache=folder is not None, **options)(function)
+    shipped = read_only_folder(room)
+    if shipped is not None:
+        with _numba_keeps_code_in(shipped):
+            compiled._cache = _Shipped(function, compiled._cache)
+    return compiled
 
 
 def _for_kernels(compiled: F) -> F:
@@ -78,36 +87,85 @@ def _for_kernels(compiled: F) -> F:
 
 def sources(room: Path) -> list[Path]:
     """The files that the kernels of a room may be made from: its own, and those of the rooms around and below."""
-    rooms = (room, room.parent, PACKAGE, PACKAGE / "geometry")
+    rooms = {room, PACKAGE, PACKAGE / "geometry"}
+    if room.parent.is_relative_to(PACKAGE):
+        rooms.add(room.parent)
     return sorted({path for each in rooms for path in each.glob("*.py")})
 
 
 @cache
 def cache_folder(room: Path) -> Path | None:
     """Where the compiled code of a room is kept; None if there is no place to write to."""
-    digest = hashlib.sha256()
-    for path in sources(room):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    name = f"compiled-{digest.hexdigest()[:16]}"
-    chosen = _config.CACHE_DIR or os.environ.get("NUMBA_CACHE_DIR")
-    home = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    for base in [Path(chosen)] if chosen else [room / "__pycache__", Path(home) / "ocelad"]:
+    chosen, candidates = _candidates(room)
+    for folder in candidates:
         with suppress(OSError):
-            base.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             if not chosen:
-                for old in base.glob("compiled-*"):  # code of sources that are no more
-                    if old.name != name:
+                for old in folder.parent.glob(f"compiled-{room.name}-*"):  # code of sources that are no more
+                    if old != folder:
                         shutil.rmtree(old, ignore_errors=True)
-            (base / name).mkdir(exist_ok=True)
-            with tempfile.TemporaryFile(dir=base / name):
-                return base / name
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
     return None
 
 
+@cache
+def read_only_folder(room: Path) -> Path | None:
+    """Where there is compiled code of a room that was put there by somebody else, as while an image is built."""
+    first = _candidates(room)[1][0]
+    with suppress(OSError):
+        if first != cache_folder(room) and any(first.iterdir()):
+            return first
+    return None
+
+
+def _candidates(room: Path) -> tuple[bool, list[Path]]:
+    """Whether the user has chosen where to keep compiled code, and the folders to try, the best first."""
+    digest = hashlib.sha256()
+    for path in sources(room):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    name = f"compiled-{room.name}-{digest.hexdigest()[:16]}"
+    chosen = _config.CACHE_DIR or os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        return True, [Path(chosen) / name]
+    home = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return False, [room / "__pycache__" / name, Path(home) / "ocelad" / name]
+
+
+class _ReadOnlyLocator(_caching.UserProvidedCacheLocator):  # type: ignore[misc]
+    """numba passes over a folder that it cannot write to, also to read."""
+
+    def ensure_cache_path(self) -> None:
+        pass
+
+
+class _ReadOnlyImplementation(_caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_ReadOnlyLocator,)
+
+
+class _Shipped(_caching.FunctionCache):  # type: ignore[misc]
+    """Compiled code in a read-only folder; what is not there goes to another cache."""
+
+    _impl_class = _ReadOnlyImplementation
+
+    def __init__(self, function: Callable[..., Any], other: Any) -> None:
+        super().__init__(function)
+        self.other = other
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        found = None
+        with suppress(OSError):  # it may not even be readable
+            found = super().load_overload(signature, context)
+        return self.other.load_overload(signature, context) if found is None else found
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        self.other.save_overload(signature, result)
+
+
 @contextmanager
-def _cache_folder(room: Path) -> Iterator[Path | None]:
+def _numba_keeps_code_in(folder: Path | None) -> Iterator[Path | None]:
     """numba asks where to keep a function's code when the function is decorated."""
-    folder, before = cache_folder(room), _config.CACHE_DIR
+    before = _config.CACHE_DIR
     _config.CACHE_DIR = "" if folder is None else str(folder)
     try:
         yield folder
@@ -120,15 +178,15 @@ def announce(room: Path, what: str) -> Callable[[], None]:
 
     Returns a function to call when that is done. Nothing is printed where nobody would read it.
     """
-    folder = cache_folder(room)
-    marker = None if folder is None else folder / f"{what}.ready"
-    if marker is not None and marker.exists():
+    folders = [folder for folder in (cache_folder(room), read_only_folder(room)) if folder is not None]
+    markers = [folder / f"{what}.ready" for folder in folders]
+    if any(marker.exists() for marker in markers):
         return lambda: None
     if sys.stderr.isatty() or "ipykernel" in sys.modules:
         print("ocelad: compiling, once on this machine; it takes some seconds ...", file=sys.stderr, flush=True)
 
     def ready() -> None:
-        if marker is not None:
+        for marker in markers[:1]:
             with suppress(OSError):
                 marker.touch()
 
