@@ -103,3 +103,44 @@ def test_trackers_of_many_sizes_share_the_scratch_of_a_thread():
     with ThreadPoolExecutor(3) as pool:
         for found in pool.map(by_turns, range(3)):
             assert found == wanted
+
+
+@pytest.mark.parametrize("name", ["predict", "predict_proba"])
+def test_a_threshold_and_its_metric_are_of_one_moment(name):
+    """Learning, which ends a threshold that was set, waits until the pairs are judged."""
+    pairs, y = comparisons(seed=9, steps=60, n=5)
+    threads = []
+
+    class Disturbed(MetricTracker):
+        def decision_function(self, given):
+            threads.append(threading.Thread(target=self.partial_fit, args=(pairs, y)))
+            threads[-1].start()
+            threads[-1].join(0.2)
+            return super().decision_function(given)
+
+    tracker, plain = (
+        kind().partial_fit(pairs[:20], y[:20]).set_threshold(0.5) for kind in (Disturbed, MetricTracker)
+    )
+    found = getattr(tracker, name)(pairs)
+    threads[0].join()
+    assert tracker._engine.t == 80
+    assert found.tolist() == getattr(plain, name)(pairs).tolist()
+
+
+def test_a_threshold_is_read_once():
+    pairs, y = comparisons(seed=9, steps=60, n=5)
+
+    class Forgetful(MetricTracker):
+        """What another thread may do between any two reads."""
+
+        @property
+        def _threshold(self):
+            return self.__dict__.pop("_once", None)
+
+        @_threshold.setter
+        def _threshold(self, value):
+            self._once = value
+
+    tracker = Forgetful().partial_fit(pairs, y)
+    assert tracker.set_threshold(0.5).threshold_ == 0.5
+    assert tracker.set_threshold(0.5)._judge(pairs[:, 0] - pairs[:, 1])[1] == 0.5

@@ -272,6 +272,14 @@ class MetricTracker(
                 return np.sqrt(np.maximum(squares, 0.0)), max(1.0, mu)
         return super()._measure(u)
 
+    @locked
+    def _judged(self, pairs: ArrayLike) -> tuple[Array, float]:
+        return super()._judged(pairs)
+
+    @locked
+    def _judge(self, u: Any) -> tuple[Array, float]:
+        return super()._judge(u)
+
     @property
     def components_(self) -> Array:
         """The linear map of ``transform``, of shape (n, n), or (n_components, n); beyond 2048 features it has as

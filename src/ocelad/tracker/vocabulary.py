@@ -112,20 +112,22 @@ class ThresholdVocabulary(MetricVocabulary):
     def threshold_(self) -> float:
         """The largest distance of similar points: the one that was set or calibrated since the latest comparison,
         else the tracked one, sqrt(mu)."""
-        return _tracked(self.get_metric().mu) if self._threshold is None else self._threshold
+        threshold = self._threshold  # once: another thread may learn, and forget it
+        return _tracked(self.get_metric().mu) if threshold is None else threshold
 
     def _judged(self, pairs: ArrayLike) -> tuple[Array, float]:
         """Distances and threshold, of the same metric."""
         self._form()
-        if self._threshold is not None:
-            return -self.decision_function(pairs), self._threshold
+        threshold = self._threshold
+        if threshold is not None:
+            return -self.decision_function(pairs), threshold
         distances, mu = self._measured(pairs)
         return distances, _tracked(mu)
 
     def _judge(self, u: Any) -> tuple[Array, float]:
         """The same of differences that have been checked."""
-        distances, mu = self._measure(u)
-        return distances, _tracked(mu) if self._threshold is None else self._threshold
+        threshold, (distances, mu) = self._threshold, self._measure(u)
+        return distances, _tracked(mu) if threshold is None else threshold
 
     def decision_function(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
