@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ocelad
-from ocelad import MetricTracker
+from ocelad import History, MetricTracker
 from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
 
@@ -144,3 +144,23 @@ def test_a_threshold_is_read_once():
     tracker = Forgetful().partial_fit(pairs, y)
     assert tracker.set_threshold(0.5).threshold_ == 0.5
     assert tracker.set_threshold(0.5)._judge(pairs[:, 0] - pairs[:, 1])[1] == 0.5
+
+
+def test_a_history_is_read_while_its_tracker_learns():
+    pairs, y = comparisons(seed=9, steps=60, n=5)
+    tracker = MetricTracker()
+    history, done = History(tracker, capacity=8), threading.Event()
+
+    def write():
+        for _ in range(40):
+            tracker.partial_fit(pairs, y)
+        done.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        task = pool.submit(write)
+        while not done.is_set():
+            for rows in (history.records["t"], history.weights, history.relevance):
+                assert len(rows) <= 8
+            t = history.records["t"]
+            assert (np.diff(t) == np.diff(t)[:1]).all()
+        task.result()

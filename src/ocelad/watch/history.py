@@ -20,6 +20,7 @@ from .. import validation as validate
 from ..engine import Engine, Trace
 from ..protocols import Array, snapshot
 from ..tracker import MetricTracker
+from ..tracker.lock import locked
 from .alarms import Alarm, Event
 
 RECORD = np.dtype(
@@ -112,6 +113,12 @@ class History:
         self.clear()
         tracker._history = self
 
+    @property
+    def _lock(self) -> Any:
+        """The tracker's: who learns writes the record."""
+        return self.tracker._lock
+
+    @locked
     def clear(self) -> None:
         """Forget everything recorded so far."""
         self.alarm: Alarm | None = copy.deepcopy(self._new_alarm)
@@ -203,6 +210,7 @@ class History:
         return len(self._rows)
 
     @property
+    @locked
     def records(self) -> np.ndarray[Any, np.dtype[np.void]]:
         """A structured array with a line per row.
 
@@ -219,6 +227,7 @@ class History:
         return table
 
     @property
+    @locked
     def weights(self) -> Array:
         """The weight of each level (column) at each row's time, nan before the level was there."""
         table = np.full((len(self._rows), max((len(row.weights) for row in self._rows), default=0)), np.nan)
@@ -227,10 +236,12 @@ class History:
         return snapshot(table)
 
     @property
+    @locked
     def relevance(self) -> Array:
         """Each feature's share of the diagonal of M at each row's time, for features on comparable scales."""
         return snapshot([row.relevance for row in self._rows])
 
+    @locked
     def frame(self) -> Any:
         """The records and the weights (``weight_0`` is that of the shortest memory) as a pandas DataFrame."""
         try:
