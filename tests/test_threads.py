@@ -1,6 +1,7 @@
 """One tracker and many threads: whatever they do, it is as if they had taken turns."""
 
 import copy
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import ocelad
-from ocelad import History, MetricTracker
+from ocelad import ChangeAlarm, History, MetricTracker, SupervisedMetricTracker
 from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
 
@@ -164,3 +165,70 @@ def test_a_history_is_read_while_its_tracker_learns():
             t = history.records["t"]
             assert (np.diff(t) == np.diff(t)[:1]).all()
         task.result()
+
+
+class Disturbance:
+    """Something to pickle along, during which another thread learns."""
+
+    def __init__(self, learn=None):
+        self.learn = learn
+
+    def __reduce__(self):
+        thread = threading.Thread(target=self.learn)
+        thread.start()
+        thread.join()
+        return Disturbance, ()
+
+
+def recorded(history):
+    return history.records.tobytes(), history._outcomes, history.alarm.state(), history._t
+
+
+COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda given: pickle.loads(pickle.dumps(given))}
+
+
+@pytest.mark.parametrize("n", [5, 104], ids=["columns", "dictionary"])
+@pytest.mark.parametrize("how", COPIES)
+def test_what_is_pickled_is_of_one_moment(how, n):
+    pairs, y = comparisons(seed=9, steps=80, n=n)
+    tracker = MetricTracker()
+    tracker.disturbance = Disturbance(lambda: tracker.partial_fit(pairs[60:], y[60:]))
+    history = History(tracker, every=7, alarm=ChangeAlarm())
+    tracker.partial_fit(pairs[:60], y[:60])
+    before = state(tracker), copy.deepcopy(recorded(history))
+    other = COPIES[how](tracker)
+    assert (state(other), recorded(other._history)) == before
+    assert other._history.tracker is other
+    assert tracker._engine.t == 80
+    other.partial_fit(pairs[60:], y[60:])
+    assert (state(other), recorded(other._history)) == (state(tracker), recorded(history))
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_a_history_takes_its_tracker_along(how):
+    pairs, y = comparisons(seed=9, steps=40, n=5)
+    tracker = MetricTracker()
+    history = History(tracker, every=3, alarm=ChangeAlarm())
+    tracker.partial_fit(pairs, y)
+    other = COPIES[how](history)
+    assert other.tracker._history is other
+    assert (state(other.tracker), recorded(other)) == (state(tracker), recorded(history))
+    alone = copy.copy(history)
+    stopped = COPIES[how](history.stop())
+    tracker.partial_fit(pairs, y)
+    assert recorded(stopped) == recorded(history) == recorded(alone)
+    assert stopped.tracker._history is None
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_what_is_pickled_of_a_tracker_of_labelled_points_is_of_one_moment(how):
+    pairs, y = comparisons(seed=9, steps=40, n=5)
+    tracker = SupervisedMetricTracker(random_state=np.random.RandomState(0))
+    tracker.disturbance = Disturbance(lambda: tracker.partial_fit(pairs[20:, 0], y[20:]))
+    tracker.partial_fit(pairs[:20, 0], y[:20])
+    before = state(tracker.tracker_)
+    other = COPIES[how](tracker)
+    assert state(other.tracker_) == before
+    assert other._random is other.random_state
+    other.partial_fit(pairs[20:, 0], y[20:])
+    assert state(other.tracker_) == state(tracker.tracker_)

@@ -162,6 +162,18 @@ class MetricTracker(
                 other._engine = copy.copy(self._engine)
         return other
 
+    @locked
+    def __getstate__(self) -> dict[str, Any]:
+        """Of one moment: it is pickled, or copied, when another thread may learn again."""
+        state = super().__getstate__()
+        if "_engine" in state:
+            state["_engine"] = copy.copy(self._engine)
+        if self._history is not None:
+            state["_history"] = history = copy.copy(self._history)
+            if history._engine is self.__dict__.get("_engine"):
+                history._engine = state.get("_engine")
+        return state
+
     # Learning
 
     def partial_fit(

@@ -105,6 +105,15 @@ class SupervisedMetricTracker(
                 other.tracker_, other._random = copy.copy(self.tracker_), copy.deepcopy(self._random)
         return other
 
+    @locked
+    def __getstate__(self) -> dict[str, Any]:
+        """Of one moment: it is pickled, or copied, when another thread may learn again."""
+        state = super().__getstate__()
+        if "tracker_" in state:
+            changing = ("tracker_", "_random", "random_state")  # the last two may be one
+            state |= copy.deepcopy({name: state[name] for name in changing})
+        return state
+
     def _shallow_copy(self) -> Self:
         """A copy that shares the tracker."""
         other = object.__new__(type(self))

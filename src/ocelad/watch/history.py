@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,20 @@ class History:
         self._outcomes: list[tuple[float, bool]] = []  # loss and error of each comparison since the last look
         self.lengths: Array = snapshot([])
         """The memory of each level, at the last look."""
+
+    @locked
+    def __copy__(self) -> History:
+        """The record as it is now, which the tracker does not write to."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _rows=list(self._rows), _outcomes=list(self._outcomes))
+        other.alarm = copy.deepcopy(self.alarm)
+        return other
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """It is pickled with its tracker, which sees to it that both are of one moment."""
+        if self.tracker._history is self:
+            return attrgetter("_history"), (self.tracker,)
+        return super().__reduce_ex__(protocol)
 
     def anew(self) -> History:
         """An empty record like this one, for a course that may yet fail."""
