@@ -254,6 +254,57 @@ def test_events_count_the_trackers_comparisons():
         assert 700 < jumps[0].onset <= jumps[0].t
 
 
+def triplets(steps, n):
+    return np.random.default_rng(5).normal(size=(steps, 3, n))
+
+
+@pytest.mark.parametrize("every", [1, 2, 10])
+def test_triplets_are_comparisons_too(every):
+    """Whatever comes when the tracker is to be looked at; outcomes are those of pairs."""
+    pairs, y = comparisons(seed=8, steps=200, n=4)
+    orders, tracker, alone = triplets(200, 4), MetricTracker(scale=1.0), MetricTracker(scale=1.0)
+    history, errors = History(tracker, every=every, capacity=32, alarm=ChangeAlarm()), []
+    for t in range(200):
+        errors.append(t > 0 and alone.predict(pairs[t : t + 1])[0] != y[t])
+        for each in (tracker, alone):
+            each.partial_fit(pairs[t : t + 1], y[t : t + 1]).partial_fit_triplets(orders[t : t + 1])
+        assert len(history._outcomes) < every
+    stride = history.stride
+    assert history.records["t"].tolist() == list(range(stride, 401, stride))
+    if stride > 1:
+        means = np.array(errors[: 400 // stride * stride // 2]).reshape(-1, stride // 2).mean(axis=1)
+        np.testing.assert_allclose(history.records["error"], means)
+    assert history.alarm.t == 399
+
+
+def test_rows_of_triplets_alone():
+    pairs, y = comparisons(seed=8, steps=10, n=4)
+    tracker = MetricTracker()
+    history = History(tracker, every=5)
+    tracker.partial_fit_triplets(triplets(10, 4)).partial_fit(pairs, y)
+    assert np.isnan(history.records["error"]).tolist() == [True, True, False, False]
+    assert np.isnan(history.records["loss"]).tolist() == [True, True, False, False]
+    assert (history.records["movement"][1:] > 0).all()
+
+
+def test_events_of_a_stream_with_triplets_are_on_the_trackers_clock():
+    """Between the pairs there are as many triplets, and one more; the notion changes with the 2501st pair."""
+    pairs = np.random.default_rng(0).normal(size=(5000, 2, 4))
+    y = np.where(np.abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)
+    y[2500:] = np.where(np.abs(pairs[2500:, 0, 3] - pairs[2500:, 1, 3]) < 1, 1, -1)
+    orders = pairs[np.random.default_rng(1).integers(0, 5000, size=(5000, 3)), 0]
+    relevant = np.where(np.arange(5000) < 2500, 0, 3)
+    near, far = (np.abs(orders[:, 0] - orders[:, k])[np.arange(5000), relevant] for k in (1, 2))
+    orders[near > far] = orders[near > far][:, [0, 2, 1]]
+    tracker = MetricTracker()
+    history = History(tracker, every=100, alarm=ChangeAlarm())
+    for k in range(0, 5000, 50):
+        tracker.partial_fit(pairs[k : k + 50], y[k : k + 50]).partial_fit_triplets(orders[k : k + 51])
+    assert history.records["t"].tolist() == list(range(100, tracker._engine.t + 1, 100))
+    jumps = [event for event in history.events if event.kind == "jump"]
+    assert [5050 < event.onset <= event.t < 5400 for event in jumps] == [True]
+
+
 def test_sparse_rows_are_judged_like_dense_ones():
     pairs, y = comparisons(seed=9, steps=40, n=4)
     histories = []

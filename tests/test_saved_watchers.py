@@ -95,6 +95,22 @@ def test_histories_of_slow_engines_and_of_trackers_behind():
     assert seen(again.tracker_._history) == seen(history)
 
 
+@pytest.mark.parametrize("cut", [0, 3, 8, 11])
+def test_a_history_of_pairs_and_triplets_goes_on(cut):
+    tracker, history = watched(every=7, alarm=ChangeAlarm(steps=5.0))
+    again = tracker
+    for t in range(0, 240, 20):
+        if t == 20 * cut and t:
+            data = ocelad.dumps(tracker)
+            again = ocelad.loads(data)
+            assert ocelad.dumps(again) == data
+        for each in {id(tracker): tracker, id(again): again}.values():
+            learn(each, t, t + 11).partial_fit_triplets(
+                np.concatenate([PAIRS, PAIRS[::-1, :1]], axis=1)[t : t + 9]
+            )
+    assert seen(again._history) == seen(history)
+
+
 def test_alarms_of_others_are_refused():
     class Mine(ChangeAlarm):
         pass
@@ -141,6 +157,9 @@ def test_alarms_of_others_are_refused():
         (put(lambda a: a[1:], "history.M"), "M must be"),
         (put(lambda a: a.ravel(), "history.outcomes"), "outcomes must be"),
         (put(lambda a: a + 0.5, "history.outcomes"), "errors of 0 or 1"),
+        (put(lambda a: a + np.array([0.5, 0, 0]), "history.outcomes"), "different times"),
+        (put(lambda a: a + np.array([100.0, 0, 0]), "history.outcomes"), "different times"),
+        (put(lambda a: a[::-1].copy(), "history.outcomes"), "different times"),
         (put(1, "history", "alarm", "x"), "alarm is not one"),
         (put(lambda a: a * np.nan, "history.relevance"), "relevance must be finite"),
         (put(np.zeros(1), "history.more"), "history's arrays are"),

@@ -10,6 +10,7 @@ covers the whole course, at a resolution that halves, in bounded memory.
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -22,7 +23,7 @@ from ..engine import Engine, Trace
 from ..protocols import Array, snapshot
 from ..tracker import MetricTracker
 from ..tracker.lock import locked
-from .alarms import Alarm, Event
+from .alarms import Alarm, ChangeAlarm, Event, RiverAlarm
 
 RECORD = np.dtype(
     [("t", np.int64)] + [(name, np.float64) for name in ("loss", "error", "movement", "time_scale", "threshold")]
@@ -127,7 +128,7 @@ class History:
         self.stride = self.every  # comparisons per row, at present
         self._rows: list[_Row] = []
         self._pending: _Row | None = None
-        self._outcomes: list[tuple[float, bool]] = []  # loss and error of each comparison since the last look
+        self._outcomes: list[tuple[int, float, bool]] = []  # t, loss and error of each pair since the last look
         self.lengths: Array = snapshot([])
         """The memory of each level, at the last look."""
 
@@ -176,12 +177,11 @@ class History:
         return [slice(start, stop) for start, stop in pairwise(cuts)]
 
     def read(self, engine: Engine, trace: Trace, y: Array | None) -> None:
-        """What a watched tracker has gone through, a piece at a time. Orders have no label: they pass unseen."""
-        self._t = engine.t
-        if y is None:
-            return
-        wrong = (trace.similar != (y > 0)).tolist()
-        self._outcomes += zip(trace.loss.tolist(), wrong, strict=True)
+        """What a watched tracker has gone through, a piece at a time. Orders have no label to judge."""
+        before, self._t = self._t, engine.t
+        if y is not None:
+            wrong = (trace.similar != (y > 0)).tolist()
+            self._outcomes += zip(range(before + 1, engine.t + 1), trace.loss.tolist(), wrong, strict=True)
         if engine.t % self.every == 0:
             self._look(engine)
 
@@ -191,8 +191,8 @@ class History:
         row = _Row(
             t=t,
             judged=len(outcomes),
-            loss=sum(loss for loss, _ in outcomes),
-            wrong=sum(wrong for _, wrong in outcomes),
+            loss=sum(loss for _, loss, _ in outcomes),
+            wrong=sum(wrong for _, _, wrong in outcomes),
             looks=1,
             moved=float(np.linalg.norm(M - self._M)),
             time_scale=time_scale(levels, t),
@@ -203,11 +203,16 @@ class History:
         self._M, self._outcomes, self.lengths = M, [], snapshot(levels["length"])
         self._keep(row)
         if self.alarm is not None:
-            for number, (_, wrong) in enumerate(outcomes, t - len(outcomes) + 1):
-                event = self.alarm.update(wrong, levels if number == t else None)
-                if event is not None:  # the alarm may not have been there from the beginning
-                    event = replace(event, t=number, onset=event.onset + number - event.t)
-                    self.events = [*self.events, event][-self.capacity :]
+            self._feed(self.alarm, outcomes, levels)
+
+    def _feed(self, alarm: Alarm, outcomes: list[tuple[int, float, bool]], levels: Any) -> None:
+        for number, (t, _, wrong) in enumerate(outcomes, 1):
+            if isinstance(alarm, ChangeAlarm | RiverAlarm):
+                alarm.t = t - 1  # it counts the tracker's comparisons, also those that it is not told of
+            event = alarm.update(wrong, levels if number == len(outcomes) else None)
+            if event is not None:  # other alarms count what they are told of
+                event = replace(event, t=t, onset=event.onset + t - event.t)
+                self.events = [*self.events, event][-self.capacity :]
 
     def _keep(self, row: _Row) -> None:
         self._pending = row if self._pending is None else self._pending.joined(row)
@@ -231,12 +236,13 @@ class History:
 
         ``t`` counts comparisons; ``loss``, ``error`` (share judged wrongly, before learning) and ``movement`` (of
         M, per look, in the tracker's unit of length) are means since the row before; ``time_scale`` and
-        ``threshold`` are as they were at ``t``.
+        ``threshold`` are as they were at ``t``. Loss and error are of pairs, and nan if there were only triplets.
         """
         table = np.zeros(len(self._rows), dtype=RECORD)
         for line, row in zip(table, self._rows, strict=True):
             line["t"], line["time_scale"], line["threshold"] = row.t, row.time_scale, row.threshold
-            line["loss"], line["error"] = row.loss / row.judged, row.wrong / row.judged
+            judged = row.judged or math.nan
+            line["loss"], line["error"] = row.loss / judged, row.wrong / judged
             line["movement"] = row.moved / row.looks
         table.setflags(write=False)
         return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def describe(history: History) -> tuple[dict[str, Any], Arrays]:
         "numbers": np.array([[getattr(row, name) for name in _NUMBERS] for row in rows]).reshape(len(rows), 5),
         "weights": np.concatenate([row.weights for row in rows]) if rows else np.zeros(0),
         "relevance": np.array([row.relevance for row in rows]) if rows else np.zeros((0, 0)),
-        "outcomes": np.array(history._outcomes, dtype=np.float64).reshape(-1, 2),
+        "outcomes": np.array(history._outcomes, dtype=np.float64).reshape(-1, 3),
         "lengths": history.lengths,
     }
     if history._engine is not None:  # it has begun to look
@@ -82,8 +83,12 @@ def rebuild(entries: Any, arrays: Arrays, tracker: MetricTracker) -> History:
         history._engine, history._M = tracker._engine, np.array(take(arrays, "M", (n, n)))
     m, outcomes = len(arrays["counts"]) if arrays["counts"].ndim else 0, arrays["outcomes"]
     counts = take(arrays, "counts", (m, 4), np.int64)
-    if (counts[:, :3] < 1).any() or not ((counts[:, 3] >= 0) & (counts[:, 3] <= 64)).all():
-        raise ValueError("history's counts must be >= 1, and at most 64 weights in a row")
+    if (
+        (counts[:, [0, 2]] < 1).any()
+        or (counts[:, 1] < 0).any()
+        or not ((counts[:, 3] >= 0) & (counts[:, 3] <= 64)).all()
+    ):
+        raise ValueError("history's counts must be >= 1 (0 for judged ones), and at most 64 weights in a row")
     if type(entries["pending"]) is not bool or m < entries["pending"]:
         raise ValueError("history's pending must be true or false, and true only if there is a row")
     if m - entries["pending"] > history.capacity or history.stride % history.every:
@@ -97,10 +102,13 @@ def rebuild(entries: Any, arrays: Arrays, tracker: MetricTracker) -> History:
         history._rows.append(row)
     if entries["pending"]:
         history._pending = history._rows.pop()
-    take(arrays, "outcomes", (outcomes.size // 2, 2))
-    if not set(map(str, outcomes[:, 1].tolist())) <= {"0.0", "1.0"}:
+    take(arrays, "outcomes", (outcomes.size // 3, 3))
+    if not set(map(str, outcomes[:, 2].tolist())) <= {"0.0", "1.0"}:
         raise ValueError("history's outcomes must have errors of 0 or 1")
-    history._outcomes = [(loss, bool(wrong)) for loss, wrong in outcomes.tolist()]
+    times = [0.0, *outcomes[:, 0].tolist(), entries["t"] + 1.0]
+    if not all(t.is_integer() and t < later for t, later in pairwise(times)):
+        raise ValueError("history's outcomes must be of different times up to t, in order")
+    history._outcomes = [(int(t), loss, bool(wrong)) for t, loss, wrong in outcomes.tolist()]
     history.lengths = snapshot(take(arrays, "lengths", (arrays["lengths"].size,)))
     return history
 
