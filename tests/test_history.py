@@ -22,6 +22,8 @@ from ocelad import (
     time_scale,
 )
 from ocelad.engine.stack_engine import StackEngine
+from ocelad.geometry import quadratic
+from ocelad.geometry.quadratic import Parts, frobenius_distance
 from ocelad.watch.history import RECORD
 from streams import comparisons
 
@@ -252,6 +254,45 @@ def test_events_count_the_trackers_comparisons():
         jumps = [event for event in history.events if event.kind == "jump"]
         assert [800 < event.t <= 900 for event in jumps] == [True]
         assert 700 < jumps[0].onset <= jumps[0].t
+
+
+def without_matrix(_):
+    raise AssertionError("the matrix is multiplied out")
+
+
+def test_many_features_need_no_matrix(monkeypatch):
+    """What is recorded agrees with the matrices, and none is formed."""
+    rng, n = np.random.default_rng(0), 2500
+    sides = [csr_array(np.where(rng.random((40, n)) < 0.005, rng.normal(size=(40, n)), 0.0)) for _ in range(2)]
+    y, histories = rng.choice([-1, 1], size=40), []
+    for formed in (False, True):
+        tracker = MetricTracker()
+        histories.append(History(tracker, every=4))
+        with monkeypatch.context() as patch:
+            if formed:
+                patch.setattr(quadratic, "SQUARE", n)
+            else:
+                patch.setattr(Parts, "M", property(without_matrix))
+            tracker.partial_fit(sides, y)
+    for name in RECORD.names:
+        np.testing.assert_allclose(histories[0].records[name], histories[1].records[name], rtol=1e-9)
+    np.testing.assert_allclose(histories[0].relevance, histories[1].relevance)
+    assert len(histories[0]) == 10
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.3])
+@pytest.mark.parametrize("change", [1.0, 1e-6, 0.0])
+def test_distance_of_matrices_of_low_rank(sigma, change, monkeypatch):
+    rng = np.random.default_rng(0)
+    C, more = rng.normal(size=(30, 4)), rng.normal(size=(30, 1))
+    C[::3] = more[::3] = 0.0
+    one = Parts(C, np.array([2.0, 1.0, 0.5, -0.1]), 0.5)
+    other = Parts(np.hstack([C[:, ::-1], more]), np.array([-0.1, 0.5, 1.0, 2.0, change]), 0.5 + change * sigma)
+    wanted = np.linalg.norm(one.M - other.M)
+    np.testing.assert_allclose(one.diagonal, one.M.diagonal())
+    monkeypatch.setattr(quadratic, "SQUARE", 1)
+    monkeypatch.setattr(Parts, "M", property(without_matrix))
+    assert frobenius_distance(one, other) == pytest.approx(wanted, rel=1e-7, abs=1e-12)
 
 
 def triplets(steps, n):

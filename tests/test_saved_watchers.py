@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import ocelad
 from forge import forged, option, put
@@ -109,6 +110,44 @@ def test_a_history_of_pairs_and_triplets_goes_on(cut):
                 np.concatenate([PAIRS, PAIRS[::-1, :1]], axis=1)[t : t + 9]
             )
     assert seen(again._history) == seen(history)
+
+
+def many_features():
+    rng, n = np.random.default_rng(0), 3000
+    rows = np.where(rng.random((2, 40, n)) < 0.005, rng.normal(size=(2, 40, n)), 0.0)
+    return [csr_array(side) for side in rows], rng.choice([-1, 1], size=40)
+
+
+@pytest.mark.parametrize("origin", [0.0, 0.1])
+def test_a_history_of_many_features_goes_on(origin):
+    """What is saved of its last look has as many columns as the metric has dimensions."""
+    (left, right), y = many_features()
+    tracker = MetricTracker(origin=origin)
+    history = History(tracker, every=3)
+    data = ocelad.dumps(tracker.partial_fit((left[:20], right[:20]), y[:20]))
+    assert len(data) < 8 * 3000**2
+    again = ocelad.loads(data)
+    assert ocelad.dumps(again) == data
+    for each in (tracker, again):
+        each.partial_fit((left[20:], right[20:]), y[20:])
+    assert seen(again._history) == seen(history)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put(lambda a: a[:, 1:], "history.columns"), "columns must be"),
+        (put(lambda a: a * np.nan, "history.columns"), "columns must be finite"),
+        (put(lambda a: np.concatenate([a, a]), "history.sigma"), "sigma must be"),
+    ],
+)
+def test_forged_histories_of_many_features_are_refused(change, message):
+    tracker = MetricTracker()
+    History(tracker, every=3)
+    data = ocelad.dumps(tracker.partial_fit(*many_features()))
+    assert forged(data, lambda *_: None) == data
+    with pytest.raises(FileError, match=message):
+        ocelad.loads(forged(data, change))
 
 
 def test_alarms_of_others_are_refused():

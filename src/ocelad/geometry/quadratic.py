@@ -5,6 +5,7 @@ u' M u,    M = sigma I + C diag(e) C'.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -36,6 +37,10 @@ class Dense:
     def n(self) -> int:
         return len(self.M)
 
+    @property
+    def diagonal(self) -> Array:
+        return self.M.diagonal()
+
     def squares(self, u: Any) -> Array:
         """u'Mu of each row, dense or CSR."""
         if not sparse.issparse(u):
@@ -66,6 +71,10 @@ class Parts:
         M = (self.columns * self.extra) @ self.columns.T + self.sigma * np.eye(self.n)
         return snapshot((M + M.T) / 2)
 
+    @property
+    def diagonal(self) -> Array:
+        return np.square(self.columns) @ self.extra + self.sigma
+
     def squares(self, u: Any) -> Array:
         inside = np.square(np.asarray(u @ self.columns)) @ self.extra
         if self.sigma == 0.0:
@@ -93,6 +102,19 @@ def principal(rows: Array) -> Array:
     square, V = np.linalg.eigh(rows @ rows.T)  # less exact where rows are short, and as good for L'L
     kept = square > len(square) * EPS * square[-1:].max(initial=0.0)
     return (V[:, kept].T @ rows)[::-1]
+
+
+def frobenius_distance(one: Dense | Parts, other: Dense | Parts) -> float:
+    """The norm of the difference of two matrices; beyond `SQUARE` features low rank is not multiplied out.
+
+    The difference is C diag(e) C' + s I with the columns of both. Only the triangular factor of C enters its norm.
+    """
+    if isinstance(one, Dense) or isinstance(other, Dense) or one.n <= SQUARE:
+        return float(np.linalg.norm(one.M - other.M))
+    C, e = np.hstack([one.columns, other.columns]), np.concatenate([one.extra, -other.extra])
+    R: Any = np.linalg.qr(C[C.any(axis=1)], mode="r")
+    small, s = (R * e) @ R.T, one.sigma - other.sigma
+    return math.sqrt(max(0.0, float(np.square(small).sum() + 2.0 * s * np.trace(small) + one.n * s * s)))
 
 
 def _signed(L: Array) -> Array:

@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import validation as validate
 from ..engine import Engine, Trace
+from ..geometry.quadratic import frobenius_distance
 from ..protocols import Array, snapshot
 from ..tracker import MetricTracker
 from ..tracker.lock import locked
@@ -168,9 +169,9 @@ class History:
         if engine is not self._engine:  # a new course
             if self._engine is not None:
                 self.clear()
-            self._engine, self._M = engine, engine.mixture()[0].M
+            self._engine, self._form = engine, engine.mixture()[0]
         elif engine.t != self._t:  # it has learned unseen
-            self._M, self._outcomes = engine.mixture()[0].M, []
+            self._form, self._outcomes = engine.mixture()[0], []
         self._t = engine.t
         first = self.every - engine.t % self.every
         cuts = [0, *range(first, count, self.every), count]
@@ -186,21 +187,21 @@ class History:
             self._look(engine)
 
     def _look(self, engine: Engine) -> None:
-        M, outcomes, levels = engine.mixture()[0].M, self._outcomes, engine.experts()
-        diagonal, t = M.diagonal(), engine.t
+        form, outcomes, levels = engine.mixture()[0], self._outcomes, engine.experts()
+        diagonal, t = form.diagonal, engine.t
         row = _Row(
             t=t,
             judged=len(outcomes),
             loss=sum(loss for _, loss, _ in outcomes),
             wrong=sum(wrong for _, _, wrong in outcomes),
             looks=1,
-            moved=float(np.linalg.norm(M - self._M)),
+            moved=frobenius_distance(form, self._form),
             time_scale=time_scale(levels, t),
             threshold=engine.threshold(),
             weights=levels["weight"],
             relevance=snapshot(diagonal / (diagonal.sum() or 1.0)),
         )
-        self._M, self._outcomes, self.lengths = M, [], snapshot(levels["length"])
+        self._form, self._outcomes, self.lengths = form, [], snapshot(levels["length"])
         self._keep(row)
         if self.alarm is not None:
             self._feed(self.alarm, outcomes, levels)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..engine.checks import split, take
 from ..engine.protocol import Arrays
+from ..geometry.quadratic import SQUARE, Dense, Parts
 from ..protocols import snapshot
 from ..state.header import check_count, check_keys, fits
 from ..tracker import MetricTracker
@@ -56,8 +57,23 @@ def describe(history: History) -> tuple[dict[str, Any], Arrays]:
         "lengths": history.lengths,
     }
     if history._engine is not None:  # it has begun to look
-        arrays["M"] = history._M
+        arrays |= _form_arrays(history._form)
     return entries, arrays
+
+
+def _form_arrays(form: Dense | Parts) -> Arrays:
+    """The matrix; where it is large and of low rank, a row for each of its columns, after its factor."""
+    if isinstance(form, Dense) or form.n <= SQUARE:
+        return {"M": form.M}
+    return {"columns": np.column_stack([form.extra, form.columns.T]), "sigma": np.array([form.sigma])}
+
+
+def _form_of(arrays: Arrays, n: int) -> Dense | Parts:
+    if "M" in arrays:
+        return Dense(take(arrays, "M", (n, n)))
+    rank = arrays["columns"].size // (n + 1)
+    rows, sigma = take(arrays, "columns", (rank, n + 1)), take(arrays, "sigma", (1,))
+    return Parts(rows[:, 1:].T.copy(), rows[:, 0].copy(), float(sigma[0]))
 
 
 def alarm_entry(alarm: Any) -> dict[str, Any] | None:
@@ -74,13 +90,14 @@ def rebuild(entries: Any, arrays: Arrays, tracker: MetricTracker) -> History:
     for name in ("every", "capacity", "stride", "t"):
         check_count(entries[name], f"history's {name}")
     expected = ["counts", "numbers", "weights", "relevance", "outcomes", "lengths"]
-    if list(arrays) not in (expected, [*expected, "M"]):
-        raise ValueError(f"history's arrays are {', '.join(arrays)}, expected {', '.join(expected)} and M")
+    if list(arrays) not in (expected, [*expected, "M"], [*expected, "columns", "sigma"]):
+        expected.append("M or columns and sigma")
+        raise ValueError(f"history's arrays are {', '.join(arrays)}, expected {', '.join(expected)}")
     history, n = History(tracker, every=entries["every"], capacity=entries["capacity"]), tracker.n_features_in_
     history._new_alarm, history.alarm = (alarm_of(entries[name]) for name in ("new_alarm", "alarm"))
     history.stride, history._t, history.events = entries["stride"], entries["t"], _events(entries["events"])
-    if "M" in arrays:
-        history._engine, history._M = tracker._engine, np.array(take(arrays, "M", (n, n)))
+    if len(arrays) > len(expected):
+        history._engine, history._form = tracker._engine, _form_of(arrays, n)
     m, outcomes = len(arrays["counts"]) if arrays["counts"].ndim else 0, arrays["outcomes"]
     counts = take(arrays, "counts", (m, 4), np.int64)
     if (
