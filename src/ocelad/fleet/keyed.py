@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,6 +16,7 @@ from sklearn.base import clone
 
 from .. import state
 from .. import validation as validate
+from ..files import atomic_write
 from ..protocols import Array, Integers
 from ..state.options import Options
 from ..tracker import MetricTracker, inputs
@@ -44,7 +46,8 @@ class KeyedTrackers(Locked):
         How many trackers to keep as such. The least recently used are put away as bytes, a fraction of the size,
         and brought back when their key is seen again, bit for bit. None keeps all.
     folder
-        Where to put them, a file each, instead: a folder that is empty or not there yet.
+        Where to put them, a file each, instead. Each fleet makes a folder of its own in it, which is of no use to
+        any other and may be deleted once its program has ended.
     history
         Options of a `History` for each tracker, say ``{"every": 10, "alarm": ChangeAlarm()}``; `events` has what
         all alarms have reported.
@@ -85,7 +88,7 @@ class KeyedTrackers(Locked):
         self._new = self.prior  # what trackers of new keys are copies of, once the features are known
         self._kept: dict[Hashable, MetricTracker | bytes | Path] = {}  # or put away, as bytes or in a file
         self._used: dict[Hashable, None] = {}  # those not put away, the least recently used first
-        self._files = 0
+        self._files = 0  # written so far
         self._keep_within(max_in_memory, folder)
 
     def _keep_within(self, max_in_memory: int | None, folder: str | os.PathLike[str] | None) -> None:
@@ -96,10 +99,10 @@ class KeyedTrackers(Locked):
                 raise ValueError(f"max_in_memory must be None or a whole number >= 1, got {max_in_memory!r}")
             self._saved_options()  # refuses what could not be put away
         self.max_in_memory, self.folder = max_in_memory, None if folder is None else Path(folder)
+        self._records: Path | None = None  # where in the folder this fleet's own files are
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if any(self.folder.iterdir()):
-                raise ValueError(f"folder must be empty, and {self.folder} is not")
+            self._records = Path(tempfile.mkdtemp(prefix="fleet-", dir=self.folder))
 
     def _saved_options(self) -> tuple[Options, dict[str, Any] | None]:
         """The options of trackers and histories, as they are saved."""
@@ -244,11 +247,12 @@ class KeyedTrackers(Locked):
         return tracker
 
     def _stored(self, record: bytes) -> bytes | Path:
-        if self.folder is None:
+        if self._records is None:
             return record
         self._files += 1
-        path = self.folder / f"{self._files}.record"
-        path.write_bytes(record)
+        path = self._records / f"{self._files}.record"
+        with atomic_write(path) as file:
+            file.write(record)
         return path
 
     def _packed(self, key: Hashable) -> bytes:
@@ -309,7 +313,7 @@ class KeyedTrackers(Locked):
             raise state.FileError(f"{os.fspath(path)}: it holds a {type(fleet).__name__}, not a KeyedTrackers")
         fleet.threads = threads
         fleet._keep_within(max_in_memory, folder)
-        for key in fleet._kept if fleet.folder is not None else ():
+        for key in fleet._kept if fleet._records is not None else ():
             fleet._kept[key] = fleet._stored(fleet._packed(key))
         return fleet
 
