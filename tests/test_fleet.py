@@ -320,14 +320,38 @@ def test_options_are_checked_before_anything_is_learned(tmp_path):
     np.testing.assert_array_equal(fleet["a"].get_mahalanobis_matrix(), alone.get_mahalanobis_matrix())
 
 
-def test_a_tracker_with_other_options_cannot_be_put_away():
-    fleet = KeyedTrackers(max_in_memory=1).partial_fit(["a"], PAIRS[:1], Y[:1])
+@pytest.mark.parametrize("to", ["bytes", "folder"])
+def test_a_tracker_with_other_options_stays_in_memory(to, tmp_path):
+    fleet = learned(KeyedTrackers(max_in_memory=1, folder=tmp_path if to == "folder" else None))
+    before = contents(fleet)
     fleet["a"].set_params(n_components=2)
-    with pytest.raises(ValueError, match="key 'a' has other options than the others"):
-        fleet.partial_fit(["b"], PAIRS[:1], Y[:1])
-    assert list(fleet) == ["a"]
-    fleet["a"].set_params(n_components=None)
-    assert list(fleet.partial_fit(["b"], PAIRS[:1], Y[:1])) == ["a", "b"]
+    changed = fleet["a"]
+    fleet.predict(KEYS, PAIRS)
+    assert fleet._kept["a"] is changed
+    assert sum(isinstance(kept, MetricTracker) for kept in fleet._kept.values()) == 2  # it, and one of the others
+    assert fleet["a"] is changed
+    assert {key: ocelad.dumps(fleet[key]) for key in "bcdefgh"} == {key: before[key] for key in "bcdefgh"}
+    with pytest.raises(ValueError, match="the tracker of key 'a': it has other options than the others"):
+        ocelad.dumps(fleet)
+    changed.set_params(n_components=None)
+    assert contents(ocelad.loads(ocelad.dumps(fleet))) == before
+    fleet["a"].components_ = np.eye(N)  # a file cannot hold that either
+    fleet.predict(KEYS, PAIRS)
+    assert np.array_equal(fleet["a"].components_, np.eye(N))
+
+
+def test_a_key_can_be_forgotten(tmp_path):
+    fleet = learned(KeyedTrackers(max_in_memory=2, folder=tmp_path))
+    for key in "abcd":
+        del fleet[key]
+        assert key not in fleet
+    assert list(fleet._kept) == [key for key in learned(KeyedTrackers()) if key in "efgh"]
+    assert len(list(tmp_path.glob("*/*"))) == 4 - len(fleet._used)
+    with pytest.raises(KeyError, match="no comparison has had the key 'a'"):
+        del fleet["a"]
+    assert np.isnan(fleet.pair_distance(["a"], PAIRS[:1]))
+    fleet.partial_fit(["a"], PAIRS[:1], Y[:1])
+    assert ocelad.dumps(fleet["a"]) == ocelad.dumps(MetricTracker().partial_fit(PAIRS[:1], Y[:1]))
 
 
 def test_too_long_a_difference_is_refused_before_any_key_learns():
@@ -353,13 +377,35 @@ def test_a_disk_that_is_full_loses_nothing(tmp_path, monkeypatch):
     )
 
 
-def test_a_file_that_was_damaged_is_named_by_its_key(tmp_path):
-    fleet = learned(KeyedTrackers(max_in_memory=1, folder=tmp_path / "away"))
-    record = min((tmp_path / "away").glob("*/*"))
-    key = next(key for key, kept in fleet._kept.items() if kept == record)
-    record.write_bytes(record.read_bytes()[:-3])
-    with pytest.raises(FileError, match=f"the tracker of key '{key}': data: its checksum does not match"):
-        fleet[key]
+@pytest.mark.parametrize("fault", ["damaged", "missing"])
+@pytest.mark.parametrize("memory", [1, 3])
+def test_a_record_that_is_lost_is_named_by_its_key_and_the_others_go_on(fault, memory, tmp_path):
+    fleet, plain = learned(KeyedTrackers(max_in_memory=memory, folder=tmp_path)), learned(KeyedTrackers())
+    lost, record = next((key, kept) for key, kept in fleet._kept.items() if not isinstance(kept, MetricTracker))
+    if fault == "damaged":
+        record.write_bytes(record.read_bytes()[:-3])
+    else:
+        record.unlink()
+    for use in (
+        lambda: fleet[lost],
+        lambda: fleet.predict([lost], PAIRS[:1]),
+        lambda: fleet.predict(KEYS, PAIRS),
+        lambda: fleet.partial_fit([lost], PAIRS[:1], Y[:1]),
+        lambda: list(fleet.events()),
+        lambda: ocelad.dumps(fleet),
+    ):
+        with pytest.raises(FileError, match=f"the tracker of key '{lost}': .*(checksum|No such file)"):
+            use()
+        for key in set(KEYS) - {lost}:
+            np.testing.assert_array_equal(fleet.predict([key] * 9, PAIRS[:9]), plain[key].predict(PAIRS[:9]))
+    assert sum(isinstance(kept, MetricTracker) for kept in fleet._kept.values()) <= memory
+    for each in (fleet, plain):
+        del each[lost]
+        each.partial_fit([lost, "new"], PAIRS[:2], Y[:2])
+    assert ocelad.dumps(fleet) == ocelad.dumps(plain)
+
+
+def test_a_file_without_a_fleet_is_refused(tmp_path):
     path = tmp_path / "tracker"
     ocelad.save(MetricTracker().partial_fit(PAIRS, Y), path)
     with pytest.raises(FileError, match="it holds a MetricTracker, not a KeyedTrackers"):

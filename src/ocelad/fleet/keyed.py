@@ -6,7 +6,7 @@ import copy
 import os
 import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from .. import state
 from .. import validation as validate
 from ..files import atomic_write
 from ..protocols import Array, Integers
+from ..state import container
 from ..state.options import Options
 from ..tracker import MetricTracker, inputs
 from ..tracker.lock import Locked, locked
@@ -213,6 +214,16 @@ class KeyedTrackers(Locked):
         assert tracker is not None
         return tracker
 
+    @locked
+    def __delitem__(self, key: Hashable) -> None:
+        """Forget a key and all that its tracker has learned, also where its file is missing or damaged."""
+        if key not in self._kept:
+            raise KeyError(f"no comparison has had the key {key!r} yet")
+        kept = self._kept.pop(key)
+        self._used.pop(key, None)
+        if isinstance(kept, Path):
+            kept.unlink(missing_ok=True)
+
     def __contains__(self, key: Hashable) -> bool:
         return key in self._kept
 
@@ -226,24 +237,33 @@ class KeyedTrackers(Locked):
 
     def _held(self, keys: list[Hashable]) -> dict[Hashable, MetricTracker | None]:
         """The trackers of these keys, no more of them than may be in memory; None for keys that are new."""
-        known = [key for key in keys if key in self._kept]
-        if self.max_in_memory is not None:
-            for key in known:
-                self._used.pop(key, None)
-                self._used[key] = None
-            while len(self._used) + len(keys) - len(known) > self.max_in_memory:
-                oldest = next(iter(self._used))
-                self._kept[oldest] = self._stored(self._packed(oldest))
-                del self._used[oldest]
+        for key in keys:
+            if key in self._used:
+                self._used[key] = self._used.pop(key)  # now the last
+        self._make_room(sum(key not in self._used for key in keys))
         return {key: self._brought_back(key) if key in self._kept else None for key in keys}
+
+    def _make_room(self, count: int) -> None:
+        """Put away the least recently used, so that this many can come; what cannot be put away stays."""
+        if self.max_in_memory is None:
+            return
+        excess = len(self._used) + count - self.max_in_memory
+        for oldest in list(islice(self._used, max(0, excess))):
+            try:
+                record = self._packed(oldest)
+            except ValueError:  # its options have been changed, say: save will refuse it by name
+                continue
+            self._kept[oldest] = self._stored(record)
+            del self._used[oldest]
 
     def _brought_back(self, key: Hashable) -> MetricTracker:
         kept = self._kept[key]
         if isinstance(kept, MetricTracker):
             return kept
         self._kept[key] = tracker = self._unpacked(key)
+        self._used[key] = None
         if isinstance(kept, Path):
-            kept.unlink()
+            kept.unlink(missing_ok=True)
         return tracker
 
     def _stored(self, record: bytes) -> bytes | Path:
@@ -258,17 +278,24 @@ class KeyedTrackers(Locked):
     def _packed(self, key: Hashable) -> bytes:
         """A tracker as bytes, without the options, which are those of all."""
         kept = self._kept[key]
-        if not isinstance(kept, MetricTracker):
-            return kept.read_bytes() if isinstance(kept, Path) else kept
-        if not same_options(kept, self.tracker):
-            raise ValueError(
-                f"the tracker of key {key!r} has other options than the others: it cannot be put away"
-            )
-        return state.pack(kept)
+        if isinstance(kept, bytes):
+            return kept
+        try:
+            if isinstance(kept, Path):
+                record = kept.read_bytes()
+                container.check_sum(memoryview(record))
+                return record
+            if not same_options(kept, self.tracker):
+                raise ValueError("it has other options than the others")
+            return state.pack(kept)
+        except (OSError, ValueError) as error:
+            kind = ValueError if isinstance(kept, MetricTracker) else state.FileError
+            raise kind(f"the tracker of key {key!r}: {error}") from None
 
     def _unpacked(self, key: Hashable) -> MetricTracker:
+        record = self._packed(key)
         try:
-            return state.unpack(self._packed(key), self.tracker)
+            return state.unpack(record, self.tracker)
         except state.FileError as error:
             raise state.FileError(f"the tracker of key {key!r}: {error}") from None
 

@@ -56,7 +56,7 @@ def read_file(data: memoryview, limit: int) -> tuple[bytes, dict[str, Any], Arra
     start = len(MAGIC) + 1
     if bytes(data[: start - 1]) != MAGIC or len(data) < start + 8:
         raise ValueError("it is not a file that ocelad.save wrote, or its beginning is damaged")
-    _check_sum(data)
+    check_sum(data)
     if (version := data[start - 1]) != VERSION:
         raise ValueError(f"it has format version {version}; this ocelad reads versions 1 and {VERSION}")
     text, record = _read_section(data[start:-4], limit)
@@ -65,11 +65,12 @@ def read_file(data: memoryview, limit: int) -> tuple[bytes, dict[str, Any], Arra
 
 def read_record(data: memoryview, limit: int) -> tuple[dict[str, Any], Arrays]:
     """Entries and arrays."""
-    _check_sum(data)
+    check_sum(data)
     return _read_record(data[:-4], limit)
 
 
-def _check_sum(data: memoryview) -> None:
+def check_sum(data: memoryview) -> None:
+    """Whether a file or a record is as it was written."""
     if _WORD.pack(zlib.crc32(data[:-4])) != data[-4:]:
         raise ValueError("its checksum does not match: a byte has changed, or the file was cut short")
 
