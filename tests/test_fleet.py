@@ -1,5 +1,6 @@
 """Fleets: each tracker exactly as if it were alone, also put away and brought back, saved and loaded."""
 
+import copy
 import pickle
 import threading
 
@@ -211,6 +212,26 @@ def test_a_fleet_that_is_loaded_goes_on_bit_for_bit(options, tmp_path):
         again.partial_fit(["new"], PAIRS[:1], Y[:1])
     whole.partial_fit(["new"], PAIRS[:1], Y[:1])
     assert contents(again) == contents(whole)
+
+
+@pytest.mark.parametrize("through", [copy.copy, copy.deepcopy, lambda fleet: pickle.loads(pickle.dumps(fleet))])
+@pytest.mark.parametrize("memory", [None, 2])
+@pytest.mark.parametrize("to", ["bytes", "folder"])
+def test_copies_share_neither_trackers_nor_files(through, memory, to, tmp_path):
+    folder = tmp_path if (to, memory) == ("folder", 2) else None
+    fleet = KeyedTrackers(max_in_memory=memory, folder=folder, history={"alarm": ChangeAlarm(steps=5.0)})
+    fleet.partial_fit(KEYS[:150], PAIRS[:150], Y[:150])
+    before, other = ocelad.dumps(fleet), through(fleet)
+    assert ocelad.dumps(other) == before
+    learned(other).partial_fit(["new"], PAIRS[:1], Y[:1])
+    del other["a"]
+    assert ocelad.dumps(fleet) == before
+    assert contents(fleet) == contents(ocelad.loads(before))
+    again = through(fleet)
+    for each in (fleet, again):
+        each.partial_fit(KEYS[150:], PAIRS[150:], Y[150:])
+    assert ocelad.dumps(again) == ocelad.dumps(fleet)
+    assert list(again.events()) == list(fleet.events())
 
 
 def test_an_empty_fleet_is_saved():

@@ -1,6 +1,7 @@
 """Neighbours under a moving metric: always those that measuring every point would give."""
 
 import copy
+import math
 import pickle
 from types import SimpleNamespace
 
@@ -401,6 +402,23 @@ def test_anything_with_a_matrix_and_a_threshold_will_do():
     mark, metric.threshold_ = index.fingerprint, 5.0
     assert index.kneighbors([[0.0, 0.0]], 2, within_threshold=True)[1].tolist() == [[0, 1]]
     assert index.fingerprint != mark
+
+
+def test_a_copy_is_an_index_of_its_own():
+    metric = Given(np.eye(2))
+    index = MovingIndex(metric)
+    for point in ([0.0, 0.0], [1.0, 0.0], [2.0, 0.0]):  # leaves room to grow into
+        index.add([point])
+    other = copy.copy(index)
+    other.add([[5.0, 5.0]])
+    index.add([[9.0, 9.0]])
+    other.remove([0])
+    assert other.metric is metric
+    assert index.kneighbors([[0.0, 0.0]], 4)[0].tolist() == [[0.0, 1.0, 2.0, math.hypot(9.0, 9.0)]]
+    assert other.kneighbors([[0.0, 0.0]], 4)[0].tolist() == [[1.0, 2.0, math.hypot(5.0, 5.0), np.inf]]
+    assert other.add([[0.0, 0.0]], [0]).tolist() == [0]
+    with pytest.raises(ValueError, match="ids must differ"):
+        index.add([[0.0, 0.0]], [0])
 
 
 # Ids that are strings

@@ -233,6 +233,21 @@ class KeyedTrackers(Locked):
     def __len__(self) -> int:
         return len(self._kept)
 
+    # Copies, and pickles, have records of their own
+
+    def __copy__(self) -> KeyedTrackers:
+        return copy.deepcopy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            kept = {k: self._packed(k) if isinstance(v, Path) else v for k, v in self._kept.items()}
+            return {**super().__getstate__(), "_kept": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._keep_within(self.max_in_memory, self.folder)
+        self._store_all()
+
     # What is in memory
 
     def _held(self, keys: list[Hashable]) -> dict[Hashable, MetricTracker | None]:
@@ -274,6 +289,12 @@ class KeyedTrackers(Locked):
         with atomic_write(path) as file:
             file.write(record)
         return path
+
+    def _store_all(self) -> None:
+        """Move records from memory to files, if that is where they are to be."""
+        for key, kept in self._kept.items():
+            if isinstance(kept, bytes):
+                self._kept[key] = self._stored(kept)
 
     def _packed(self, key: Hashable) -> bytes:
         """A tracker as bytes, without the options, which are those of all."""
@@ -340,8 +361,7 @@ class KeyedTrackers(Locked):
             raise state.FileError(f"{os.fspath(path)}: it holds a {type(fleet).__name__}, not a KeyedTrackers")
         fleet.threads = threads
         fleet._keep_within(max_in_memory, folder)
-        for key in fleet._kept if fleet._records is not None else ():
-            fleet._kept[key] = fleet._stored(fleet._packed(key))
+        fleet._store_all()
         return fleet
 
 

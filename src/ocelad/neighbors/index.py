@@ -61,6 +61,13 @@ class MovingIndex:
         self._spent = 0  # products since the metric moved, or since the projection
         self._exported: tuple[Array, float] | None = None
 
+    def __copy__(self) -> MovingIndex:
+        """An index of its own with the same points and the same metric."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._X, other._taken = self._X.copy(), set(self._taken)  # all else is replaced, never written to
+        return other
+
     def __len__(self) -> int:
         return len(self._ids)
 
