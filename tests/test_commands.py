@@ -7,7 +7,8 @@ import click
 import numpy as np
 import pytest
 
-from ocelad import MetricTracker, SupervisedMetricTracker, cli, load, plots, save
+from ocelad import KeyedTrackers, MetricTracker, SupervisedMetricTracker, cli, load, plots, save
+from ocelad.neighbors import MovingIndex
 from ocelad.track import read_timeline
 from streams import comparisons
 from test_cli import run
@@ -138,6 +139,13 @@ def test_the_time_line_is_drawn_with_its_alarms(folder):
         (["embed", "run", "nothing.csv"], "nothing.csv"),
         (["score", "run", "points.csv"], "comparisons need columns"),
         (["score", "run", "other.csv"], "the metric has 3 features, length, width, age; the table has 1, age"),
+        (
+            ["embed", "fleet", "points.csv"],
+            "fleet: it holds a KeyedTrackers, and a file of a single tracker is needed",
+        ),
+        (["score", "index", "pairs.csv"], "index: it holds a MovingIndex, and"),
+        (["plot", "fleet"], "fleet: it holds a KeyedTrackers, and"),
+        (["plot", "index", "--points", "points.csv", "--label", "kind"], "index: it holds a MovingIndex, and"),
         (["info", "pairs.csv"], "it is not a time line"),
         (["info", "."], "there is no run in this folder"),
         (["plot", "run", "--points", "points.csv", "--label", "sort"], "there is no column sort"),
@@ -157,11 +165,32 @@ def test_what_does_not_fit_is_said_in_a_line(monkeypatch, capsys, folder, words,
     (folder / "other.csv").write_text("x_age,z_age\n1,2\n")
     (folder / "items.csv").write_text("id,age\na,2\n")
     (folder / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    save_fleet_and_index(folder)
     monkeypatch.chdir(folder)
     assert run(monkeypatch, *words) in (1, 2)
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+def save_fleet_and_index(folder):
+    pairs, y = comparisons(seed=0, steps=20, n=3)
+    index = MovingIndex(MetricTracker().partial_fit(pairs, y))
+    index.add(pairs[:, 0])
+    save(index, folder / "index")
+    save(KeyedTrackers(MetricTracker(base=2)).partial_fit(list("abcd") * 5, pairs, y), folder / "fleet")
+
+
+def test_info_says_what_a_fleet_or_an_index_has(monkeypatch, capsys, tmp_path):
+    save_fleet_and_index(tmp_path)
+    save(KeyedTrackers(), tmp_path / "empty")
+    for name, said in (
+        ("fleet", ["KeyedTrackers of 3 features: 4 keys", "options: base=2"]),
+        ("empty", ["KeyedTrackers: 0 keys", "options: default"]),
+        ("index", ["MovingIndex of 20 points", "MetricTracker of 3 features after 20 comparisons"]),
+    ):
+        assert run(monkeypatch, "info", str(tmp_path / name)) in (0, None)
+        assert [line.strip() for line in capsys.readouterr().out.splitlines()[1:3]] == said
 
 
 @pytest.mark.parametrize("command", ["embed", "score"])

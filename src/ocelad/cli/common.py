@@ -54,8 +54,11 @@ def saved_metric(path: str) -> MetricTracker:
     where = Path(path) / "tracker.ocelad" if Path(path).is_dir() else Path(path)
     if where != Path(path) and not where.exists():
         raise ValueError(f"{path}: there is no tracker in it: nothing has been learned there yet")
-    tracker = load(where)
-    return tracker.tracker_ if isinstance(tracker, SupervisedMetricTracker) else tracker
+    found = load(where)
+    tracker = found.tracker_ if isinstance(found, SupervisedMetricTracker) else found
+    if not isinstance(tracker, MetricTracker):
+        raise ValueError(f"{where}: it holds a {type(found).__name__}, and a file of a single tracker is needed")
+    return tracker
 
 
 def form_for(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
-from .. import MetricTracker, SupervisedMetricTracker, load
+from .. import KeyedTrackers, MetricTracker, SupervisedMetricTracker, load
+from ..neighbors import MovingIndex
 from ..track import read_timeline
 from ..track.commit import read_progress
 from ..watch.history import time_scale
@@ -41,7 +43,7 @@ def _lines(path: Path) -> list[str]:
     if path.name == "progress.json":
         return _progress(path)
     if path.suffix != ".csv":
-        return _tracker(path)
+        return _saved(path)
     with path.open(encoding="utf-8", errors="replace") as file:
         first = file.readline()
     return _predictions(path) if first.startswith("t,line,partner,y,") else _timeline(path)
@@ -63,19 +65,33 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _tracker(path: Path) -> list[str]:
+def _saved(path: Path) -> list[str]:
     found = load(path)
+    if isinstance(found, KeyedTrackers):
+        known = "" if found._new is None else f" of {found._new.n_features_in_} features"
+        prior = "" if found.prior is None else ", and a prior"
+        return [f"KeyedTrackers{known}: {len(found)} keys{prior}", _options(found.tracker)]
+    if isinstance(found, MovingIndex):
+        return [f"MovingIndex of {len(found)} points", *_metric(found.metric)]
+    return _metric(found)
+
+
+def _options(tracker: MetricTracker) -> str:
+    usual = MetricTracker().get_params(deep=False)
+    changed = {k: v for k, v in tracker.get_params(deep=False).items() if repr(v) != repr(usual[k])}
+    return "options: " + (", ".join(f"{name}={value!r}" for name, value in changed.items()) or "default")
+
+
+def _metric(found: Any) -> list[str]:
     tracker = found.tracker_ if isinstance(found, SupervisedMetricTracker) else found
     metric, levels = tracker.get_metric(), tracker.levels_
-    options = MetricTracker().get_params(deep=False)
-    changed = {k: v for k, v in tracker.get_params(deep=False).items() if repr(v) != repr(options[k])}
     diagonal = metric.M.diagonal()
     names = getattr(tracker, "feature_names_in_", [f"feature {k}" for k in range(metric.n)])
     top = [f"{names[k]} {diagonal[k] / (diagonal.sum() or 1):.3f}" for k in np.argsort(-diagonal)[:5]]
     t = tracker._fitted().t
     return [
         f"{type(found).__name__} of {metric.n} features after {t} comparisons",
-        "options: " + (", ".join(f"{name}={value!r}" for name, value in changed.items()) or "default"),
+        _options(tracker),
         f"threshold {tracker.threshold_:.6g} on distances, unit of length {tracker.scale_:.6g}",
         f"effective memory {time_scale(levels, t):.0f} comparisons; weights "
         + ", ".join(f"{length:g}: {weight:.3f}" for length, weight, _ in levels.tolist()),
