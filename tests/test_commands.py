@@ -171,6 +171,7 @@ def test_what_does_not_fit_is_said_in_a_line(monkeypatch, capsys, folder, words,
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+    assert "give --label" not in error or words[0] == "track"  # which alone has it
 
 
 def save_fleet_and_index(folder):

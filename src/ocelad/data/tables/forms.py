@@ -111,9 +111,9 @@ def comparisons(
     if odd:
         raise ValueError(f"there is no column {'z_' if odd[0] in left else 'x_'}{odd[0]} to compare with")
     if not left:
+        others = "; for labelled rows, give --label COLUMN" if needs_y else ""
         raise ValueError(
-            f"comparisons need columns x_* and z_*, or id_a and id_b, not {', '.join(header)}; for labelled rows, "
-            "give --label COLUMN"
+            f"comparisons need columns x_* and z_*, or id_a and id_b, not {', '.join(header)}{others}"
         )
     both = [f"{side}{name}" for side in ("x_", "z_") for name in left]
     return Comparisons(tuple(left), Columns.of(header, both).numbers, y)
