@@ -443,6 +443,19 @@ def test_ids_may_be_strings(kind):
     assert index.kneighbors([[0.0, 0.0]], 1)[1].tolist() == [["a longer name than any before"]]
 
 
+@pytest.mark.parametrize(
+    "kind", [list, tuple, lambda ids: np.array(ids, dtype=object)], ids=["list", "tuple", "O"]
+)
+def test_strings_are_kept_to_the_last_character(kind):
+    index = MovingIndex(Given(np.eye(2)))
+    index.add([[0.0, 0.0], [1.0, 0.0]], kind(["a\0", "a"]))
+    assert index.ids.tolist() == ["a\0", "a"]
+    index.remove(kind(["a\0"]))
+    assert index.ids.tolist() == ["a"]
+    pd = pytest.importorskip("pandas")
+    assert index.add([[2.0, 0.0]], pd.Series(["b"])).tolist() == ["b"]
+
+
 def test_all_ids_are_of_one_kind():
     index = MovingIndex(Given(np.eye(2)))
     index.add([[0.0, 0.0]], ["a"])

@@ -288,6 +288,18 @@ def test_forged_indexes_are_refused(change, message):
         ocelad.loads(forged(data, change))
 
 
+def test_points_that_do_not_suit_the_tracker_are_refused():
+    index = MovingIndex(learn(MetricTracker(), 0, 20))
+    with pytest.raises(ValueError, match=rf"X must be .* of shape \(m, {N}\), got shape \(1, 3\)"):
+        index.add(np.zeros((1, 3)))
+    assert len(ocelad.loads(ocelad.dumps(index))) == 0
+    early = MovingIndex(MetricTracker())
+    early.add(np.zeros((1, 3)))
+    learn(early.metric, 0, 20)
+    with pytest.raises(ValueError, match="metric must have the 3 features of the stored points"):
+        ocelad.dumps(early)
+
+
 def test_memory_of_an_index_is_limited():
     index = MovingIndex(learn(MetricTracker(), 0, 20))
     index.add(np.zeros((10_000, N)))

@@ -82,12 +82,12 @@ class MovingIndex:
         Parameters
         ----------
         X
-            Of shape (m, n).
+            Of shape (m, n), with the features of the stored points, or of a tracker that has learned.
         ids
             Of shape (m,), that are not in use: integers >= 0, or strings, the same kind for all stored points.
             None counts on from the largest integer so far.
         """
-        points = _points(X, self._X.shape[1])
+        points = _points(X, self._X.shape[1] or getattr(self.metric, "n_features_in_", 0))
         new = np.arange(self._next, self._next + len(points)) if ids is None else _ids(ids)
         fresh = set(new.tolist())
         if len(new) != len(points):
@@ -219,14 +219,16 @@ def _points(X: Any, n: int) -> Array:
 
 def _ids(ids: Any) -> Ids:
     expected = "a one-dimensional array of integers >= 0, or of strings"
+    if isinstance(ids, (list, tuple)) and ids and all(isinstance(each, str) for each in ids):
+        return np.array([str(each) for each in ids], dtype=object)  # numpy's own strings lose a NUL at the end
     try:
         array = np.asarray(ids)
     except ValueError as error:  # ragged lists
         raise ValueError(f"ids must be {expected}; {error}") from None
     if array.ndim == 1 and not array.size:
         return np.zeros(0, dtype=np.int64)
-    if array.ndim == 1 and all(isinstance(each, str) for each in ids):  # numpy makes strings of numbers among them
-        return np.array([str(each) for each in array.tolist()], dtype=object)
+    if array.ndim == 1 and not isinstance(ids, (list, tuple)) and all(isinstance(each, str) for each in array):
+        return _ids(array.tolist())
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(f"ids must be {expected}, got dtype {array.dtype} and shape {array.shape}")
     if array.min() < 0 or array.max() >= 2**63 - 1:

@@ -23,6 +23,8 @@ def describe(index: MovingIndex) -> tuple[Options, dict[str, Any], Arrays]:
     if type(index.metric) is not MetricTracker:
         raise ValueError(f"metric={index.metric!r} cannot be saved: a file holds an index with a MetricTracker")
     settings, learned, more = contents.describe(index.metric)
+    if index._X.shape[1] not in (0, learned["n_features"]):  # they came before it had learned anything
+        raise ValueError(f"metric must have the {index._X.shape[1]} features of the stored points")
     strings = index._ids.dtype == object
     entries = {
         "ids": index._ids.tolist() if strings else None,
