@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import ocelad
-from forge import forged, option, put
+from forge import assert_memory_within_the_limit, forged, option, put
 from ocelad import ChangeAlarm, FileError, History, MetricTracker, SquaredFrobenius, SupervisedMetricTracker
 from ocelad.neighbors import MovingIndex
 from streams import comparisons
@@ -181,6 +181,10 @@ def test_alarms_of_others_are_refused():
         (put(None, "history"), "its arrays are"),
         (put(1, "history", "capacity"), "capacity"),
         (put(3, "history", "stride"), "room for"),
+        (put(0, "history", "stride"), "stride must be >= 1"),
+        (put(2**64, "history", "alarm", "memory"), "too large"),
+        (put([-1.0, 40.0], "history", "alarm", "state", "square"), "negative mean of squares"),
+        (put([1.0, -40.0], "history", "new_alarm", "state", "square"), "negative mean of squares"),
         (put(None, "history", "pending"), "pending"),
         (put([[1, "rise", 1, 1.0]], "history", "events"), "events must have"),
         (put({}, "history", "events"), "events must have"),
@@ -210,6 +214,28 @@ def test_forged_histories_are_refused(change, message):
     assert forged(data, lambda *_: None) == data
     with pytest.raises(FileError, match=message):
         ocelad.loads(forged(data, change))
+
+
+def rows(count):
+    """A change: a history of this many rows."""
+
+    def change(options, entries, arrays):  # noqa: ARG001
+        entries["history"]["capacity"] = count
+        shapes = {"numbers": (count, 5), "weights": (count,), "relevance": (count, N)}
+        arrays["history.counts"] = np.ones((count, 4), np.int64)
+        arrays.update({f"history.{name}": np.zeros(shape) for name, shape in shapes.items()})
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change", [rows(3000), put(np.zeros((20_000, 2)), "history.outcomes")], ids=["rows", "outcomes"]
+)
+def test_memory_of_a_history_is_limited(change, tmp_path):
+    tracker, _ = watched(every=4)
+    data = forged(ocelad.dumps(learn(tracker, 0, 103)), change)
+    (tmp_path / "file").write_bytes(data)
+    assert_memory_within_the_limit(tmp_path / "file")
 
 
 # Indexes
@@ -300,9 +326,11 @@ def test_points_that_do_not_suit_the_tracker_are_refused():
         ocelad.dumps(early)
 
 
-def test_memory_of_an_index_is_limited():
+def test_memory_of_an_index_is_limited(tmp_path):
     index = MovingIndex(learn(MetricTracker(), 0, 20))
     index.add(np.zeros((10_000, N)))
+    ocelad.save(index, tmp_path / "file")
+    assert_memory_within_the_limit(tmp_path / "file")
     data = ocelad.dumps(index)
     with pytest.raises(FileError, match="its points take more than"):
         ocelad.loads(data, limit=len(data) + 100_000)

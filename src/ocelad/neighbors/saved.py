@@ -51,7 +51,8 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     if list(own) != expected or not isinstance(learned, dict) or not isinstance(learned.get("options"), dict):
         raise ValueError(f"its arrays are {', '.join(own)}, expected {', '.join(expected)} and a metric's")
     check_count(entries["next"], "next")
-    left = limit - 3 * sum(array.nbytes for array in own.values())
+    count = len(own["points"]) if own["points"].ndim else 0
+    left = limit - 3 * sum(array.nbytes for array in own.values()) - 128 * count  # ids are kept as a set, too
     if left < 0:
         raise ValueError(f"its points take more than {limit} bytes")
     tracker = contents.rebuild(to_json(learned.pop("options")), learned, inner, left)

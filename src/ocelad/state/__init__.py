@@ -24,6 +24,9 @@ LIMIT = 2**32
 _WHOLE = [name for name in ROOMS if name != "History"]  # which goes with its tracker
 
 
+_WRONG = (ValueError, OverflowError, RecursionError)  # the last of JSON that is nested too deeply
+
+
 class FileError(ValueError):
     """A file, or bytes, that are not, or no longer, what `save` has written. The message says what is wrong."""
 
@@ -131,7 +134,7 @@ def unpack(data: bytes | memoryview, like: MetricTracker, *, limit: int = LIMIT)
         if header.estimator(entries) != "MetricTracker":
             raise ValueError("it is not what pack has made of a MetricTracker")
         return contents.rebuild(settings.text, entries, {**settings.arrays, **arrays}, limit - len(data))
-    except ValueError as error:
+    except _WRONG as error:
         raise FileError(f"data: {error}") from None
 
 
@@ -159,7 +162,7 @@ def _read(data: bytes | bytearray | memoryview, limit: int, name: str) -> Any:
         if estimator not in _WHOLE:
             raise ValueError(f"it holds a {estimator}, which is not one of {', '.join(_WHOLE)}")
         return room(estimator).rebuild(text, entries, arrays, left)
-    except (ValueError, RecursionError) as error:  # the latter of JSON that is nested too deeply
+    except _WRONG as error:
         raise FileError(f"{name}: {error}") from None
 
 

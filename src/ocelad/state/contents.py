@@ -149,7 +149,7 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     levels = active(base + t, base)
     tracker = MetricTracker(**settings.parameters)
     watched, arrays = split_off("history.", arrays) if entries["history"] is not None else ({}, arrays)
-    left = limit - 2 * sum(array.nbytes for array in (*settings.arrays.values(), *watched.values()))
+    left = limit - 2 * sum(array.nbytes for array in settings.arrays.values()) - _size_of_history(watched)
     _check_size(entries, arrays, tracker, levels, left)
     engine = _begin(entries, arrays, tracker, settings, levels)
     own = ["given"] if entries["given"] is not None else []
@@ -165,8 +165,23 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     if entries["feature_names"] is not None:
         tracker.feature_names_in_ = np.array(entries["feature_names"], dtype=object)
     if entries["history"] is not None:
-        room("History").rebuild(entries["history"], watched, tracker)
+        history = room("History").rebuild(entries["history"], watched, tracker)
+        if history.stride < 1:
+            raise ValueError(f"history's stride must be >= 1, got {history.stride}")
+        check_alarm(history.alarm)
+        check_alarm(history._new_alarm)
     return tracker
+
+
+def _size_of_history(arrays: Arrays) -> int:
+    """Rows of these two become objects of Python's, far larger than their numbers."""
+    larger = {"counts": 32, "outcomes": 16}
+    return sum(larger.get(name, 3) * array.nbytes for name, array in arrays.items())
+
+
+def check_alarm(alarm: Any) -> None:
+    if alarm is not None and min(alarm.state()["square"]) < 0.0:
+        raise ValueError("history's alarm has a negative mean of squares")
 
 
 def _check_size(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker, levels: int, limit: int) -> None:
