@@ -491,6 +491,40 @@ def test_many_threads_may_use_one_fleet():
 # Forgeries
 
 
+def alarm(memory=512, **state):
+    state = ChangeAlarm().state() | state
+    return {"steps": 1000.0, "odds": 2.0, "memory": memory, "state": state}
+
+
+def test_records_of_a_file_are_held_to_its_limit(tmp_path):
+    path, n = tmp_path / "fleet", 20_000
+    sides = [sparse.csr_array(([1.0], ([0], [k])), shape=(1, n)) for k in range(2)]
+    KeyedTrackers().partial_fit(["a"], sides, [1]).save(path)
+    for limit, word in ((2**24, "may take more than"), (2**30, None)):
+        fleet = KeyedTrackers.load(path, limit=limit, max_in_memory=1, folder=tmp_path)
+        if word is not None:
+            with pytest.raises(FileError, match=f"the tracker of key 'a': .*{word}"):
+                fleet["a"]
+        else:
+            fleet["a"].partial_fit(sides, [1])
+            fleet._limit = 1  # what the fleet itself has put away comes back whatever its size
+            fleet.partial_fit(["b"], sides, [1])
+            assert fleet["a"]._fitted().t == 2
+
+
+def test_records_that_contradict_the_fleet_are_refused():
+    data = ocelad.dumps(learned(KeyedTrackers()))
+    fleet = ocelad.loads(forged(data, put(N + 1, "n_features")))
+    wide = np.zeros((1, 2, N + 1))
+    for use in (
+        lambda: fleet["a"],
+        lambda: fleet.predict(["a"], wide),
+        lambda: fleet.partial_fit(["a"], wide, [1]),
+    ):
+        with pytest.raises(FileError, match=f"the tracker of key 'a': it has {N} features, and the fleet {N + 1}"):
+            use()
+
+
 def test_forged_fleets_are_refused():
     data = ocelad.dumps(learned(KeyedTrackers(history={"every": 2})))
     assert forged(data, lambda *_: None) == data
@@ -502,6 +536,12 @@ def test_forged_fleets_are_refused():
         (put(None, "prior"), "its arrays must be"),
         (put(True, "prior"), "sizes must be int64"),
         (put(-1, "n_features"), "n_features must be"),
+        (put(0, "n_features"), "n_features must be those of its trackers"),
+        (put({"every": 2, "capacity": 4, "alarm": alarm(memory=2**64)}, "history"), "too large"),
+        (
+            put({"every": 2, "capacity": 4, "alarm": alarm(square=[-1.0, 40.0])}, "history"),
+            "negative mean of squares",
+        ),
         (put(["a"], "feature_names"), "feature_names must be"),
         (put({"every": 2}, "history"), "does not have the entries"),
         (put({"every": 0, "capacity": 4, "alarm": None}, "history"), "every must be"),

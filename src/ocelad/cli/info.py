@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from .. import KeyedTrackers, MetricTracker, SupervisedMetricTracker, load
+from ..fleet.saved import n_features
 from ..neighbors import MovingIndex
 from ..track import read_timeline
 from ..track.commit import read_progress
@@ -68,7 +69,7 @@ def _short(value: object) -> str:
 def _saved(path: Path) -> list[str]:
     found = load(path)
     if isinstance(found, KeyedTrackers):
-        known = "" if found._new is None else f" of {found._new.n_features_in_} features"
+        known = f" of {n} features" if (n := n_features(found)) else ""
         prior = "" if found.prior is None else ", and a prior"
         return [f"KeyedTrackers{known}: {len(found)} keys{prior}", _options(found.tracker)]
     if isinstance(found, MovingIndex):

@@ -25,7 +25,7 @@ from ..tracker.lock import Locked, locked
 from ..tracker.vocabulary import probabilities
 from ..watch.alarms import Event
 from ..watch.history import History
-from .saved import history_entry, options_of, same_options
+from .saved import history_entry, n_features, options_of, same_options
 from .threads import over_threads
 
 Keys = Sequence[Hashable] | NDArray[Any]
@@ -89,6 +89,8 @@ class KeyedTrackers(Locked):
         self._new = self.prior  # what trackers of new keys are copies of, once the features are known
         self._kept: dict[Hashable, MetricTracker | bytes | Path] = {}  # or put away, as bytes or in a file
         self._used: dict[Hashable, None] = {}  # those not put away, the least recently used first
+        self._unchecked: set[Hashable] = set()  # those put away as they were in a file
+        self._limit = state.LIMIT  # for these
         self._files = 0  # written so far
         self._keep_within(max_in_memory, folder)
 
@@ -221,6 +223,7 @@ class KeyedTrackers(Locked):
             raise KeyError(f"no comparison has had the key {key!r} yet")
         kept = self._kept.pop(key)
         self._used.pop(key, None)
+        self._unchecked.discard(key)
         if isinstance(kept, Path):
             kept.unlink(missing_ok=True)
 
@@ -277,6 +280,7 @@ class KeyedTrackers(Locked):
             return kept
         self._kept[key] = tracker = self._unpacked(key)
         self._used[key] = None
+        self._unchecked.discard(key)
         if isinstance(kept, Path):
             kept.unlink(missing_ok=True)
         return tracker
@@ -314,11 +318,15 @@ class KeyedTrackers(Locked):
             raise kind(f"the tracker of key {key!r}: {error}") from None
 
     def _unpacked(self, key: Hashable) -> MetricTracker:
-        record = self._packed(key)
+        record, own = self._packed(key), key not in self._unchecked
         try:
-            return state.unpack(record, self.tracker)
+            tracker = state.unpack(record, self.tracker, limit=state.LIMIT if own else self._limit)
         except state.FileError as error:
             raise state.FileError(f"the tracker of key {key!r}: {error}") from None
+        n, expected = tracker.n_features_in_, n_features(self)
+        if n != expected and not own:
+            raise state.FileError(f"the tracker of key {key!r}: it has {n} features, and the fleet {expected}")
+        return tracker
 
     # Files
 

@@ -40,6 +40,11 @@ def history_entry(history: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {"every": made.every, "capacity": made.capacity, "alarm": alarm_entry(made.alarm)}
 
 
+def n_features(fleet: KeyedTrackers) -> int:
+    """0 if nothing has been learned."""
+    return 0 if fleet._new is None else int(fleet._new.n_features_in_)
+
+
 def describe(fleet: KeyedTrackers) -> tuple[Options, dict[str, Any], Arrays]:
     """The options, the entries and the arrays."""
     with fleet._lock:
@@ -49,7 +54,7 @@ def describe(fleet: KeyedTrackers) -> tuple[Options, dict[str, Any], Arrays]:
             records.append(pack(fleet.prior))
         entries = {
             "keys": [_key_to_json(key) for key in fleet],
-            "n_features": 0 if fleet._new is None else int(fleet._new.n_features_in_),
+            "n_features": n_features(fleet),
             "feature_names": None if fleet._new is None else feature_names(fleet._new),
             "history": history,
             "prior": fleet.prior is not None,
@@ -74,7 +79,8 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     take(arrays, "sizes", (len(keys) + entries["prior"],), np.int64)
     if packed.dtype != np.uint8 or packed.ndim != 1 or (sizes < 0).any() or int(sizes.sum()) != packed.size:
         raise ValueError("packed must be bytes, as many as sizes says")
-    if limit < 3 * packed.size + 1000 * len(keys):
+    left = limit - 3 * packed.size - 1000 * len(keys)
+    if left < 0:
         raise ValueError(f"its {len(keys)} trackers take more than {limit} bytes")
     ends = accumulate(sizes.tolist(), initial=0)
     records = [packed[start:end].tobytes() for start, end in pairwise(ends)]
@@ -82,8 +88,10 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     n, known = entries["n_features"], entries["feature_names"]
     check_count(n, "n_features")
     check_names(known, n)
+    if keys and not n:
+        raise ValueError("n_features must be those of its trackers, got 0")
     if entries["prior"]:
-        prior = unpack(records.pop(), tracker, limit=limit)
+        prior = unpack(records.pop(), tracker, limit=left)
         fleet = KeyedTrackers(prior=prior, history=history)
         if (n, known) != (prior.n_features_in_, feature_names(prior)):
             raise ValueError(f"n_features and feature_names must be those of the prior, got {n} and {known}")
@@ -94,6 +102,8 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
             if known is not None:
                 tracker.feature_names_in_ = np.array(known, dtype=object)
     fleet._kept.update(zip(keys, records, strict=True))
+    fleet._unchecked.update(keys)
+    fleet._limit = limit
     return fleet
 
 
@@ -101,7 +111,9 @@ def _history(entry: Any) -> dict[str, Any] | None:
     if entry is None:
         return None
     check_keys(entry, {"every", "capacity", "alarm"})
-    return {**entry, "alarm": alarm_of(entry["alarm"])}
+    alarm = alarm_of(entry["alarm"])
+    contents.check_alarm(alarm)
+    return {**entry, "alarm": alarm}
 
 
 def _key_to_json(key: Hashable) -> Any:
