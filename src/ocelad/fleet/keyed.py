@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Hashable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from sklearn.base import clone
 from .. import state
 from .. import validation as validate
 from ..files import atomic_write
-from ..protocols import Array, Integers
+from ..protocols import Array
 from ..state import container
 from ..state.options import Options
 from ..tracker import MetricTracker, inputs
@@ -25,10 +25,9 @@ from ..tracker.lock import Locked, locked
 from ..tracker.vocabulary import probabilities
 from ..watch.alarms import Event
 from ..watch.history import History
+from .groups import Groups, Keys
 from .saved import history_entry, n_features, options_of, same_options
 from .threads import over_threads
-
-Keys = Sequence[Hashable] | NDArray[Any]
 
 
 class KeyedTrackers(Locked):
@@ -125,7 +124,7 @@ class KeyedTrackers(Locked):
             m pairs and their labels, as for `MetricTracker.partial_fit`.
         """
         u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
-        labels, groups = validate.labels(y, u.shape[0]), _Groups(keys, u.shape[0])
+        labels, groups = validate.labels(y, u.shape[0]), Groups(keys, u.shape[0])
         new = self._suited(pairs, u)
         new._scale.check(u)
         rows, labels = u[groups.order], labels[groups.order]
@@ -185,7 +184,7 @@ class KeyedTrackers(Locked):
     def _judged(self, keys: Keys, pairs: Any) -> tuple[Array, Array]:
         """Distances and thresholds."""
         u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
-        groups, d, thresholds = _Groups(keys, u.shape[0]), *np.full((2, u.shape[0]), np.nan)
+        groups, d, thresholds = Groups(keys, u.shape[0]), *np.full((2, u.shape[0]), np.nan)
         self._suited(pairs, u)
         rows = u[groups.order]
         for batch in groups.batches(self.max_in_memory):
@@ -371,32 +370,3 @@ class KeyedTrackers(Locked):
         fleet._keep_within(max_in_memory, folder)
         fleet._store_all()
         return fleet
-
-
-class _Groups:
-    """Which comparisons each key has: those at ``order[at[key]]``."""
-
-    def __init__(self, keys: Any, m: int) -> None:
-        # Python's own keys, but for dates, which would become whole numbers of some unit
-        keys = keys.tolist() if isinstance(keys, np.ndarray) and keys.dtype.kind not in "mM" else list(keys)
-        if len(keys) != m:
-            raise ValueError(f"keys must have one key for each of {m} pairs, got {len(keys)}")
-        places: dict[Hashable, list[int]] = {}
-        for number, key in enumerate(keys):
-            try:
-                if key != key:  # NaN: nobody would find it again
-                    raise TypeError
-                places.setdefault(key, []).append(number)
-            except TypeError:
-                raise ValueError(f"keys must be hashable and equal to themselves, got {key!r}") from None
-        self.order: Integers = np.fromiter(chain.from_iterable(places.values()), np.int64, m)
-        self.at: dict[Hashable, slice] = {}
-        start = 0
-        for key, numbers in places.items():
-            self.at[key] = slice(start, start + len(numbers))
-            start += len(numbers)
-
-    def batches(self, size: int | None) -> Iterator[list[Hashable]]:
-        keys = list(self.at)
-        step = size or max(1, len(keys))
-        return (keys[start : start + step] for start in range(0, len(keys), step))
