@@ -106,6 +106,10 @@ def test_what_is_refused_changes_nothing():
     bad[7, 0, 0] = np.nan
     for keys, given, labels, word in (
         (["a"] * 19, pairs, y, "keys"),
+        (5, pairs, y, "keys must have one key for each of 20 pairs, got 5"),
+        (None, pairs, y, "keys must have one key for each of 20 pairs, got None"),
+        ("abcdefghijklmnopqrst", pairs, y, "keys must have one key for each of 20 pairs, got 'abc"),
+        (np.array("a"), pairs, y, "keys must have one key"),
         ([[]] * 20, pairs, y, "hashable"),
         (np.where(np.arange(20) == 3, np.nan, 1.0), pairs, y, "equal to themselves, got nan"),
         ([np.datetime64("NaT")] * 20, pairs, y, "equal to themselves"),
@@ -314,6 +318,8 @@ def test_events_come_with_their_keys():
 
 def test_options_are_checked_before_anything_is_learned(tmp_path):
     own = MetricTracker(ensemble=lambda spawn: Pool([spawn(1.0, None)]))
+    file = tmp_path / "file"
+    file.write_text("")
 
     class Steep(Hinge):
         pass
@@ -329,6 +335,12 @@ def test_options_are_checked_before_anything_is_learned(tmp_path):
         ({"max_in_memory": 0}, "max_in_memory must be None or a whole number >= 1, got 0"),
         ({"max_in_memory": True}, "max_in_memory must be"),
         ({"folder": tmp_path}, "folder must be None without max_in_memory"),
+        ({"folder": file, "max_in_memory": 2}, "folder must be a folder, and .* is a file"),
+        ({"folder": 5, "max_in_memory": 2}, "folder must be None or a path, got 5"),
+        ({"threads": 0}, "threads must be None or a whole number >= 1, got 0"),
+        ({"threads": "x"}, "threads must be"),
+        ({"history": True}, "history must be None or have options every, capacity, alarm, got True"),
+        ({"history": {"evry": 1}}, "history must be None or have options .* got {'evry': 1}"),
         ({"history": {"every": 0}}, "every must be an integer >= 1"),
         ({"tracker": own, "max_in_memory": 2}, "ensemble=.* cannot be saved"),
         ({"tracker": MetricTracker(loss=Steep()), "max_in_memory": 2}, "loss=.* cannot be saved"),
@@ -336,6 +348,10 @@ def test_options_are_checked_before_anything_is_learned(tmp_path):
     ):
         with pytest.raises(ValueError, match=words):
             KeyedTrackers(**options)
+    ocelad.save(KeyedTrackers(), file)
+    with pytest.raises(ValueError, match="threads must be"):
+        KeyedTrackers.load(file, threads=0)
+    assert len(learned(KeyedTrackers(max_in_memory=np.int64(3)))._used) == 3
     fleet = learned(KeyedTrackers(own))  # all in memory it may be anything
     alone = MetricTracker(ensemble=own.ensemble).partial_fit(PAIRS[KEYS == "a"], Y[KEYS == "a"])
     np.testing.assert_array_equal(fleet["a"].get_mahalanobis_matrix(), alone.get_mahalanobis_matrix())

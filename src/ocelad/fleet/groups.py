@@ -18,6 +18,8 @@ class Groups:
     """Which comparisons each key has: those at ``order[at[key]]``."""
 
     def __init__(self, keys: Any, m: int) -> None:
+        if isinstance(keys, (str, bytes)) or not np.iterable(keys):  # a string is one key, not one for each letter
+            raise ValueError(f"keys must have one key for each of {m} pairs, got {keys!r}")
         # Python's own keys, but for dates, which would become whole numbers of some unit
         keys = keys.tolist() if isinstance(keys, np.ndarray) and keys.dtype.kind not in "mM" else list(keys)
         if len(keys) != m:

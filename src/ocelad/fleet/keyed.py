@@ -27,7 +27,9 @@ from ..watch.alarms import Event
 from ..watch.history import History
 from .groups import Groups, Keys
 from .saved import history_entry, n_features, options_of, same_options
-from .threads import over_threads
+from .threads import check_threads, over_threads
+
+_HISTORY = ("every", "capacity", "alarm")
 
 
 class KeyedTrackers(Locked):
@@ -81,6 +83,9 @@ class KeyedTrackers(Locked):
             raise ValueError(f"prior must be a MetricTracker that has seen a comparison, got {prior!r}")
         if not (prior is None or tracker is None):
             raise ValueError("tracker must be None where there is a prior, whose options are taken")
+        if not (history is None or (isinstance(history, Mapping) and set(history) <= set(_HISTORY))):
+            raise ValueError(f"history must be None or have options {', '.join(_HISTORY)}, got {history!r}")
+        check_threads(threads)
         self.tracker, self.threads = clone(prior or tracker or MetricTracker()), threads
         self.prior, self.history = copy.copy(prior), None if history is None else dict(history)
         if self.history is not None:
@@ -97,12 +102,17 @@ class KeyedTrackers(Locked):
         if max_in_memory is None and folder is not None:
             raise ValueError("folder must be None without max_in_memory: nothing is put away then")
         if max_in_memory is not None:
-            if not isinstance(max_in_memory, int) or isinstance(max_in_memory, bool) or max_in_memory < 1:
+            whole = isinstance(max_in_memory, (int, np.integer)) and not isinstance(max_in_memory, bool)
+            if not whole or max_in_memory < 1:
                 raise ValueError(f"max_in_memory must be None or a whole number >= 1, got {max_in_memory!r}")
             self._saved_options()  # refuses what could not be put away
+        if not (folder is None or isinstance(folder, (str, os.PathLike))):
+            raise ValueError(f"folder must be None or a path, got {folder!r}")
         self.max_in_memory, self.folder = max_in_memory, None if folder is None else Path(folder)
         self._records: Path | None = None  # where in the folder this fleet's own files are
         if self.folder is not None:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise ValueError(f"folder must be a folder, and {self.folder} is a file")
             self.folder.mkdir(parents=True, exist_ok=True)
             self._records = Path(tempfile.mkdtemp(prefix="fleet-", dir=self.folder))
 
@@ -366,6 +376,7 @@ class KeyedTrackers(Locked):
         fleet = state.load(path, limit=limit)
         if not isinstance(fleet, KeyedTrackers):
             raise state.FileError(f"{os.fspath(path)}: it holds a {type(fleet).__name__}, not a KeyedTrackers")
+        check_threads(threads)
         fleet.threads = threads
         fleet._keep_within(max_in_memory, folder)
         fleet._store_all()

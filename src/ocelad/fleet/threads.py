@@ -40,10 +40,14 @@ def learn(streams: Iterable[tuple[MetricTracker, Any, Any]], threads: int | None
     over_threads(lambda stream: stream[0].partial_fit(*stream[1:]), work, threads)
 
 
-def over_threads(task: Callable[[T], object], given: Sequence[T], threads: int | None) -> None:
-    """The task with each of what is given, over this number of threads."""
+def check_threads(threads: int | None) -> None:
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         raise ValueError(f"threads must be None or a whole number >= 1, got {threads!r}")
+
+
+def over_threads(task: Callable[[T], object], given: Sequence[T], threads: int | None) -> None:
+    """The task with each of what is given, over this number of threads."""
+    check_threads(threads)
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = min(len(given), threads or processors)
     if count <= 1:
