@@ -31,6 +31,14 @@ def test_what_fails_half_way_leaves_the_old_file_and_nothing_else(text, stop, tm
     assert path.read_text() == "new"
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_a_folder_that_is_missing_is_told_by_the_files_own_name(text, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(tmp_path / "none" / "file", text=text):
+        pass
+    assert caught.value.filename == os.path.realpath(tmp_path / "none" / "file")
+    assert ".tmp" not in str(caught.value)
+
+
 def test_text_is_utf_8_and_its_lines_end_as_they_are_written(tmp_path):
     with atomic_write(tmp_path / "file", text=True) as file:
         file.write("ü\n\r\n")

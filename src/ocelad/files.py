@@ -34,7 +34,7 @@ def atomic_write(path: str | os.PathLike[str], *, text: bool = False) -> Iterato
     folder = os.path.dirname(path)
     beside = os.path.join(folder, _UNFINISHED.format(secrets.token_hex(8)))
     try:
-        with open(beside, "x", encoding="utf-8", newline="") if text else open(beside, "xb") as file:
+        with _opened(beside, path, text) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -49,6 +49,14 @@ def atomic_write(path: str | os.PathLike[str], *, text: bool = False) -> Iterato
             os.fsync(handle)  # so that the new name survives a power cut
         finally:
             os.close(handle)
+
+
+def _opened(beside: str, path: str, text: bool) -> IO[Any]:
+    try:
+        return open(beside, "x", encoding="utf-8", newline="") if text else open(beside, "xb")
+    except OSError as error:
+        error.filename = path  # which the caller knows
+        raise
 
 
 def write_text(path: str | os.PathLike[str], words: str) -> None:
