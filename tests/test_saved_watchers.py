@@ -329,8 +329,11 @@ def test_points_that_do_not_suit_the_tracker_are_refused():
 def test_memory_of_an_index_is_limited(tmp_path):
     index = MovingIndex(learn(MetricTracker(), 0, 20))
     index.add(np.zeros((10_000, N)))
-    ocelad.save(index, tmp_path / "file")
-    assert_memory_within_the_limit(tmp_path / "file")
+    narrow = MovingIndex(MetricTracker().partial_fit(PAIRS[:20, :, :1], Y[:20]))  # ids take more than its points
+    narrow.add(np.zeros((10_000, 1)))
+    for number, each in enumerate((index, narrow)):
+        ocelad.save(each, tmp_path / f"{number}")
+        assert_memory_within_the_limit(tmp_path / f"{number}")
     data = ocelad.dumps(index)
     with pytest.raises(FileError, match="its points take more than"):
         ocelad.loads(data, limit=len(data) + 100_000)
