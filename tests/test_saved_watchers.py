@@ -228,14 +228,15 @@ def rows(count):
     return change
 
 
-@pytest.mark.parametrize(
-    "change", [rows(3000), put(np.zeros((20_000, 2)), "history.outcomes")], ids=["rows", "outcomes"]
-)
-def test_memory_of_a_history_is_limited(change, tmp_path):
+def test_memory_of_a_history_is_limited(tmp_path):
+    """Of rows, and of pairs that wait for a look."""
     tracker, _ = watched(every=4)
-    data = forged(ocelad.dumps(learn(tracker, 0, 103)), change)
-    (tmp_path / "file").write_bytes(data)
-    assert_memory_within_the_limit(tmp_path / "file")
+    (tmp_path / "rows").write_bytes(forged(ocelad.dumps(learn(tracker, 0, 103)), rows(3000)))
+    waiting, _ = watched(every=10**6)
+    waiting.partial_fit(np.tile(PAIRS, (100, 1, 1)), np.tile(Y, 100))
+    ocelad.save(waiting, tmp_path / "outcomes")
+    for name in ("rows", "outcomes"):
+        assert_memory_within_the_limit(tmp_path / name)
 
 
 # Indexes
