@@ -43,18 +43,20 @@ def track() -> dict[str, Any]:
     weights: list[Any] = []
     embeddings: list[Any] = []
     lengths: Any = ()
+    kinds: list[str] = []
     for notion in NOTIONS:
         pairs, y = comparisons(meanings[notion], rng)
         seen = progressive(tracker, X[pairs], y)
         right.append(seen.similar == (y > 0))
         weights += [row[~np.isnan(row)] for row in seen.weights]
-        lengths = seen.lengths
+        lengths, kinds = seen.lengths, seen.kinds
         embeddings.append(tracker.transform(X)[:, :3])
     return {
         "digits": digits,
         "right": np.concatenate(right),
         "weights": weights,
         "lengths": lengths,
+        "kinds": kinds,
         "embeddings": embeddings,
     }
 
@@ -75,7 +77,7 @@ def figure(course: dict[str, Any]) -> Any:
     weights = np.zeros((len(course["weights"]), len(course["lengths"])))
     for line, each in zip(weights, course["weights"], strict=True):
         line[: len(each)] = each
-    stack_weights(memories, np.arange(len(weights))[::10], weights[::10], course["lengths"])
+    stack_weights(memories, np.arange(len(weights))[::10], weights[::10], course["lengths"], course["kinds"])
     memories.set(xlim=(0, 3 * STEPS), xlabel="comparisons seen")
     for part, notion in enumerate(NOTIONS):
         errors.annotate(f"same {notion}", ((part + 0.5) * STEPS, 52), ha="center")

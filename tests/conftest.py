@@ -4,6 +4,7 @@ import pytest
 
 import ocelad
 from streams import comparisons
+from trackers import rice
 
 
 @pytest.fixture(name="path")
@@ -14,5 +15,5 @@ def fixture_path(tmp_path):
 @pytest.fixture(name="saved")
 def fixture_saved(path):
     pairs, y = comparisons(seed=0, steps=72, n=4)
-    ocelad.save(ocelad.MetricTracker(base=4).partial_fit(pairs[:40], y[:40]), path)
+    ocelad.save(rice(base=4).partial_fit(pairs[:40], y[:40]), path)
     return path

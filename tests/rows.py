@@ -11,8 +11,11 @@ from ocelad import MetricTracker
 class RowsOfPairs(ClassifierMixin, BaseEstimator):
     """The greater of two labels means similar. A missing last feature is 0: some checks have an odd number."""
 
-    def __init__(self, step=8.0):
-        self.step = step
+    def __init__(self, pooled=True):
+        self.pooled = pooled
+
+    def _new(self):
+        return MetricTracker() if self.pooled else MetricTracker.rice()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -30,14 +33,14 @@ class RowsOfPairs(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         X, y = self._checked(X, y, reset=True)
         self.classes_ = unique_labels(y)
-        self.tracker_ = MetricTracker(step=self.step).fit(self._pairs(X), self._signs(y))
+        self.tracker_ = self._new().fit(self._pairs(X), self._signs(y))
         return self
 
     def partial_fit(self, X, y, classes=None):
         first = not hasattr(self, "tracker_")
         X, y = self._checked(X, y, reset=first)
         if first:
-            self.classes_, self.tracker_ = unique_labels(y if classes is None else classes), MetricTracker()
+            self.classes_, self.tracker_ = unique_labels(y if classes is None else classes), self._new()
         self.tracker_.partial_fit(self._pairs(X), self._signs(y), classes=[-1, 1])
         return self
 

@@ -23,7 +23,9 @@ def levels(rng, steps, excess, scale=1.0):
     """Four levels of which the longest loses ``excess`` more than the others, in the mean."""
     for _ in range(steps):
         loss = scale * (1.0 + rng.random(4) + excess * np.array([0.0, 0.0, 0.0, 1.0]))
-        yield np.array(list(zip([8.0, 16.0, 32.0, 64.0], [0.25] * 4, loss, strict=True)), dtype=EXPERT)
+        yield np.array(
+            list(zip(["rice"] * 4, [8.0, 16.0, 32.0, 64.0], [0.25] * 4, loss, strict=True)), dtype=EXPERT
+        )
 
 
 @pytest.mark.parametrize("usual", [0.02, 0.1, 0.2])
@@ -33,7 +35,7 @@ def test_jumps_are_reported(usual):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         wrong = rng.random(3000) < np.where(np.arange(3000) < 1500, usual, 0.45)
-        events = feed(ChangeAlarm(), wrong)
+        events = feed(ChangeAlarm(steps=1000), wrong)
         assert {event.kind for event in events} == {"jump"}
         hit = next((event for event in events if 1500 < event.t <= 1600), None)
         found += hit is not None
@@ -145,7 +147,7 @@ def test_bad_input_changes_nothing():
     for wrong in (2, np.nan, "yes", None, np.array([True, False])):
         with pytest.raises(ValueError, match="wrong must be True or False"):
             alarm.update(wrong)
-    with pytest.raises(ValueError, match="levels must be a tracker's levels_"):
+    with pytest.raises(ValueError, match="experts must be a tracker's experts_"):
         alarm.update(True, [1.0, 2.0])
     assert alarm.t == 0
 

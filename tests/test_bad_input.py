@@ -1,6 +1,7 @@
 """Bad input: a clear error that names the argument, and a state that is bit for bit the state before."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from sklearn.exceptions import NotFittedError
 from ocelad import (
     L1,
     CoinBetting,
+    FixedShare,
     Frobenius,
+    GroupedShare,
     Hinge,
     Intervals,
     LogDet,
@@ -24,6 +27,7 @@ from ocelad import (
     VonNeumann,
 )
 from streams import comparisons
+from trackers import either, rice
 
 GOOD = comparisons(seed=0, steps=20, n=4)
 
@@ -37,7 +41,7 @@ def state(tracker):
         ("t", engine.t),
         ("learned", {name: array.tobytes() for name, array in engine.snapshot().items()}),
         ("experts", engine.experts().tobytes()),
-        ("levels", [(metric.M.tobytes(), metric.mu) for metric in tracker.level_metrics_]),
+        ("levels", [(metric.M.tobytes(), metric.mu) for metric in tracker.expert_metrics_]),
     ]
 
 
@@ -174,7 +178,7 @@ def test_bad_parts_refuse_by_themselves(part, message):
 def test_zero_differences_are_comparisons():
     """x equal to z: similar is no news; different can only move the threshold."""
     pairs = np.repeat(GOOD[0][:, :1], 2, axis=1)
-    tracker = MetricTracker()
+    tracker = rice()
     tracker.partial_fit(pairs, np.ones(20))
     tracker.partial_fit(pairs, -np.ones(20))
     assert not tracker.get_mahalanobis_matrix().any()
@@ -185,15 +189,27 @@ def test_zero_differences_are_comparisons():
     assert np.isfinite(tracker.get_mahalanobis_matrix()).all()
 
 
-def test_repeated_pairs():
-    tracker = MetricTracker()
+def test_zero_differences_are_comparisons_of_a_pool():
+    pairs = np.repeat(GOOD[0][:, :1], 2, axis=1)
+    tracker = MetricTracker().partial_fit(pairs, np.ones(20))
+    assert (tracker.predict(pairs) == 1).all()
+    tracker.partial_fit(pairs, -np.ones(20))
+    assert tracker.scale_ == 1.0
+    tracker.partial_fit(*GOOD)
+    assert np.isfinite(tracker.get_mahalanobis_matrix()).all()
+    assert np.isfinite(tracker.predict_proba(GOOD[0])).all()
+
+
+@either
+def test_repeated_pairs(new):
+    tracker = new()
     for _ in range(200):
         tracker.partial_fit(GOOD[0][:1], [-1])
     assert tracker.predict(GOOD[0][:1]) == [-1]
     for _ in range(200):
         tracker.partial_fit(GOOD[0][:1], [1])
     assert tracker.predict(GOOD[0][:1]) == [1]
-    assert np.isfinite(tracker.levels_["weight"]).all()
+    assert np.isfinite(tracker.experts_["weight"]).all()
 
 
 def test_one_dimensional_data():
@@ -232,21 +248,23 @@ CELLS = [
 
 
 @pytest.mark.parametrize("options", CELLS, ids=repr)
-def test_every_cell_survives_large_steps_and_odd_sizes(options):
+@pytest.mark.parametrize("new", [partial(MetricTracker, memory=32), rice], ids=["pool", "rice"])
+def test_every_cell_survives_large_steps_and_odd_sizes(new, options):
     """Whatever the parts: a large step, near-duplicates, wild values, and features that nobody scaled."""
     odd = GOOD[0].copy()
     odd[0] *= 1e-8
     odd[::5] *= 1e8
     for scale, pairs in (("auto", odd), (None, 1e4 * GOOD[0]), (None, odd)):
-        tracker = MetricTracker(**options, scale=scale)
+        tracker = new(**options, scale=scale)
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             for _ in range(3):
                 tracker.partial_fit(pairs, GOOD[1])
-        for metric in tracker.level_metrics_:
+        for metric in tracker.expert_metrics_:
             s = np.linalg.eigvalsh(metric.M)
             assert np.isfinite(s).all()
             assert s[0] >= -1e-9 * max(1.0, s[-1])
-            assert 1 <= metric.mu < np.inf
+            assert (1 if new is rice else -np.inf) <= metric.mu < np.inf
+        assert np.isfinite(tracker.predict_proba(pairs)).all()
 
 
 def test_a_stiff_loss_does_not_explode():
@@ -270,7 +288,9 @@ def test_tiny_and_huge_features(size, options):
 
 
 @pytest.mark.parametrize("size", [1.7e308, 1e-309, 5e-324])
-@pytest.mark.parametrize("weights", [MetricTracker().weights, CoinBetting()], ids=["compiled", "general"])
+@pytest.mark.parametrize(
+    "weights", [GroupedShare(), FixedShare(), CoinBetting()], ids=["pool", "compiled", "general"]
+)
 def test_differences_whose_length_is_no_number(size, weights):
     """Longer than any number, or so short that their inverse is."""
     pairs = np.zeros((40, 2, 4))
@@ -278,7 +298,7 @@ def test_differences_whose_length_is_no_number(size, weights):
     y = np.where(np.arange(40) % 3 > 0, 1, -1)
     tracker = MetricTracker(weights=weights).partial_fit(pairs, y)
     assert 0 < tracker.scale_ < np.inf
-    assert np.isfinite(tracker.levels_["loss"][:-1]).all()
+    assert np.isfinite(tracker.experts_["loss"][:-1]).all()
     assert np.isfinite(tracker.pair_distance(pairs)).all()
     np.testing.assert_array_equal(MetricTracker().partial_fit(*GOOD).pair_distance(pairs) > 0, size > 1)
 

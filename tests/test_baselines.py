@@ -126,7 +126,7 @@ def test_diagonal_learners_are_comid_learners(name, n, weighted):
         for tracker in both:
             tracker.partial_fit(pairs[part], y[part], sample_weight=weight[part])
         np.testing.assert_allclose(matrix(both[0]), matrix(both[1]), atol=1e-10)
-        np.testing.assert_allclose(both[0].levels_["loss"], both[1].levels_["loss"], atol=1e-10)
+        np.testing.assert_allclose(both[0].experts_["loss"], both[1].experts_["loss"], atol=1e-10)
         np.testing.assert_allclose(both[0].discarded_, both[1].discarded_, atol=1e-10)
         assert both[0].mu_ == pytest.approx(both[1].mu_)
 

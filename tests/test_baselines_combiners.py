@@ -21,9 +21,9 @@ def test_fixed_share_runs_every_rate():
     steps = (0.25, 1.0, 4.0)
     mixed = fixed_share(steps, strength=0.05).partial_fit(pairs, y)
     alone = [matrix(comid(step, 0.05).partial_fit(pairs, y)) for step in steps]
-    for level, M in zip(mixed.level_metrics_, alone, strict=True):
+    for level, M in zip(mixed.expert_metrics_, alone, strict=True):
         np.testing.assert_allclose(level.M, M, atol=1e-10)
-    np.testing.assert_allclose(matrix(mixed), np.tensordot(mixed.levels_["weight"], alone, 1), atol=1e-10)
+    np.testing.assert_allclose(matrix(mixed), np.tensordot(mixed.experts_["weight"], alone, 1), atol=1e-10)
 
 
 def test_leading_history_keeps_someone_for_every_past():
@@ -66,7 +66,7 @@ def test_leading_history_weights_by_hand():
 def test_leading_history_serves_other_ensembles_too():
     pairs, y = comparisons(seed=7, steps=60, n=N)
     tracker = restarted(2.0, base=4, weights=LeadingHistory()).partial_fit(pairs, y)
-    assert tracker.levels_["weight"].sum() == pytest.approx(1)
+    assert tracker.experts_["weight"].sum() == pytest.approx(1)
     assert np.isfinite(matrix(tracker)).all()
 
 

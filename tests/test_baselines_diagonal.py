@@ -113,10 +113,10 @@ def assert_close(ours, theirs, atol):
 
 
 def assert_agree(fast, slow, rtol=1e-10):
-    assert fast.levels_["length"].tolist() == slow.levels_["length"].tolist()
-    assert_close(fast.levels_["weight"], slow.levels_["weight"], rtol)
-    assert_close(fast.levels_["loss"], slow.levels_["loss"], rtol * (1.0 + np.nanmax(slow.levels_["loss"])))
-    metrics = zip(fast.level_metrics_, slow.level_metrics_, strict=True)
+    assert fast.experts_["length"].tolist() == slow.experts_["length"].tolist()
+    assert_close(fast.experts_["weight"], slow.experts_["weight"], rtol)
+    assert_close(fast.experts_["loss"], slow.experts_["loss"], rtol * (1.0 + np.nanmax(slow.experts_["loss"])))
+    metrics = zip(fast.expert_metrics_, slow.expert_metrics_, strict=True)
     for ours, theirs in [*metrics, (fast._engine.ocelad.estimate, slow._engine.ocelad.estimate)]:
         assert_close(ours.M, theirs.M, rtol * np.abs(theirs.M).max())
         assert ours.mu == pytest.approx(theirs.mu, rel=rtol)
@@ -237,7 +237,7 @@ def test_copies_go_on_by_themselves(name, how):
     np.testing.assert_array_equal(tracker.get_mahalanobis_matrix(), before)
     whole.partial_fit(pairs[:30], y[:30]).partial_fit(pairs[30:], y[30:])
     np.testing.assert_array_equal(other.get_mahalanobis_matrix(), whole.get_mahalanobis_matrix())
-    np.testing.assert_array_equal(other.levels_, whole.levels_)
+    np.testing.assert_array_equal(other.experts_, whole.experts_)
 
 
 @pytest.mark.parametrize("name", CASES)

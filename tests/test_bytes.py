@@ -21,6 +21,7 @@ from ocelad import (
 )
 from ocelad.state import pack, unpack
 from streams import comparisons
+from trackers import rice
 
 N, STEPS, CUT = 5, 90, 37
 PAIRS, Y = comparisons(seed=3, steps=STEPS, n=N)
@@ -36,14 +37,18 @@ def started(tracker):
 
 
 TRACKERS = {
-    "defaults": lambda: learn(MetricTracker()),
+    "defaults": lambda: learn(rice()),
     "paper": lambda: learn(MetricTracker.paper()),
-    "matrix": lambda: learn(MetricTracker(origin=np.eye(N), preprocessor=PAIRS[:9, 0], weights=OceladWeights())),
-    "identity": lambda: learn(MetricTracker(origin=0.5, scale=2.0, weights=CoinBetting(), base=4)),
-    "capped": lambda: learn(MetricTracker(max_rank=2, n_components=3, regularizer=NuclearNorm(0.001))),
-    "full": lambda: learn(MetricTracker(regularizer=Unregularized())),
-    "boxes": lambda: learn(MetricTracker(regularizer=SquaredFrobenius(0.05), step=0.5, weights=SaolWeights())),
-    "given": lambda: started(MetricTracker(base=4)),
+    "matrix": lambda: learn(rice(origin=np.eye(N), preprocessor=PAIRS[:9, 0], weights=OceladWeights())),
+    "identity": lambda: learn(rice(origin=0.5, scale=2.0, weights=CoinBetting(), base=4)),
+    "capped": lambda: learn(rice(max_rank=2, n_components=3, regularizer=NuclearNorm(0.001))),
+    "full": lambda: learn(rice(regularizer=Unregularized())),
+    "boxes": lambda: learn(rice(regularizer=SquaredFrobenius(0.05), step=0.5, weights=SaolWeights())),
+    "given": lambda: started(rice(base=4)),
+    "pool": lambda: learn(MetricTracker()),
+    "pool-short": lambda: learn(MetricTracker(memory=32, max_rank=2, n_components=3)),
+    "pool-no-memory": lambda: learn(MetricTracker(memory=None, scale=2.0)),
+    "pool-given": lambda: started(MetricTracker(base=4, memory=32)),
     "labelled": lambda: SupervisedMetricTracker(memory=6, random_state=0).partial_fit(PAIRS[:CUT, 0], Y[:CUT]),
 }
 

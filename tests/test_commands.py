@@ -126,7 +126,7 @@ def test_the_time_line_is_drawn_with_its_alarms(folder):
     top, middle, low = figure.axes
     assert [text.get_text() for text in top.texts] == [event.kind for event in line.events]
     assert low.get_lines()[0].get_ydata().tolist() == line.threshold.tolist()
-    assert len(middle.collections) == len(line.lengths)
+    assert len(middle.collections) == len(set(zip(line.kinds, line.lengths, strict=True)))
     plots.pyplot().close("all")
 
 

@@ -13,6 +13,7 @@ from forge import file_of
 from ocelad import (
     CoinBetting,
     FixedShare,
+    GroupedShare,
     Logistic,
     MetricTracker,
     NuclearNorm,
@@ -29,14 +30,15 @@ from ocelad.engine.kernels import layout, scratch
 from ocelad.engine.stack_engine import StackEngine
 from ocelad.tracker.algorithm_2 import recipe_of
 from streams import comparisons
+from trackers import either, rice
 
 
 def engines(n, **options):
     """The compiled engine and its black boxes."""
-    tracker = MetricTracker(**options)
+    tracker = rice(**options)
     recipe = recipe_of(tracker, n)
-    stack = rice_engine(recipe, tracker.loss, tracker.weights)
-    boxes = box_engine(recipe.black_boxes(), tracker.loss, tracker.weights, recipe)
+    stack = rice_engine(recipe, tracker.loss, tracker.weights, tracker.memory)
+    boxes = box_engine(recipe.black_boxes(), tracker.loss, tracker.weights, recipe, tracker.memory)
     assert (type(stack), type(boxes)) == (StackEngine, BoxEngine)
     return stack, boxes
 
@@ -59,7 +61,9 @@ def close(one, other, rtol=1e-10):
 
 def agree(stack, boxes):
     assert stack.t == boxes.t
-    for column in ("length", "weight", "loss"):
+    for column in ("kind", "length"):
+        np.testing.assert_array_equal(stack.experts()[column], boxes.experts()[column])
+    for column in ("weight", "loss"):
         close(stack.experts()[column], boxes.experts()[column], 1e-9)
     for one, other in zip(stack.metrics(), boxes.metrics(), strict=True):
         np.testing.assert_allclose(one.M, other.M, atol=1e-10 * max(1e-3, np.abs(other.M).max()))
@@ -82,6 +86,7 @@ def learn(engine, kind, seed, steps, n, sparse, cuts, trace=None):
             engine.run(cut(u, part, sparse), y[part], None if kind == "pairs" else weight[part], rows)
 
 
+POOL = {"weights": GroupedShare(), "memory": 64}
 KINDS = ["pairs", "weighted", "orders", "mixed"]
 SETTINGS = {
     "defaults": {},
@@ -91,6 +96,8 @@ SETTINGS = {
     "capped": {"step": Step(64.0, capped=True)},
     "unregularized": {"regularizer": Unregularized(), "origin": 0.3},
     "max_rank": {"max_rank": 3, "regularizer": NuclearNorm(0.001)},
+    "pool": POOL,
+    "pool-logistic": POOL | {"loss": Logistic(), "base": 2, "max_rank": 3},
 }
 
 
@@ -107,8 +114,9 @@ def test_the_stack_is_the_black_boxes(setting, kind, sparse):
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_dictionary_is_the_black_boxes(kind, sparse):
-    stack, boxes = engines(104)
+@pytest.mark.parametrize("options", [{}, POOL], ids=["rice", "pool"])
+def test_a_dictionary_is_the_black_boxes(options, kind, sparse):
+    stack, boxes = engines(104, **options)
     assert stack.dictionary
     for engine in (stack, boxes):
         learn(engine, kind, 2, 70, 104, sparse, [1, 2, 30, 31])
@@ -118,8 +126,9 @@ def test_a_dictionary_is_the_black_boxes(kind, sparse):
 @pytest.mark.parametrize("n", [9, 104], ids=["columns", "dictionary"])
 @pytest.mark.parametrize("kind", ["weighted", "orders"])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-def test_a_batch_is_a_loop(kind, n, sparse):
-    (batch, _), (loop, _) = engines(n), engines(n)
+@pytest.mark.parametrize("options", [{}, POOL], ids=["rice", "pool"])
+def test_a_batch_is_a_loop(options, kind, n, sparse):
+    (batch, _), (loop, _) = engines(n, **options), engines(n, **options)
     u, y, weight = stream(3, 120, n, sparse)
     rows, labels = (np.hstack([u, u[::-1]]), None) if kind == "orders" else (u, y)
     batch.run(cut(rows, slice(None), sparse), labels, weight)
@@ -130,10 +139,11 @@ def test_a_batch_is_a_loop(kind, n, sparse):
         assert array.tobytes() == loop.snapshot()[name].tobytes(), name
 
 
+@either
 @pytest.mark.parametrize("n", [6, 104])
-def test_weights_and_orders_stay_compiled(n):
+def test_weights_and_orders_stay_compiled(n, new):
     pairs, y = comparisons(seed=4, steps=30, n=n)
-    tracker = MetricTracker().partial_fit(pairs, y)
+    tracker = new().partial_fit(pairs, y)
     engine = tracker._engine
     tracker.partial_fit(pairs, y, sample_weight=np.linspace(0.0, 2.0, 30))
     tracker.partial_fit_triplets(np.concatenate([pairs, pairs[::-1, :1]], axis=1))
@@ -145,39 +155,40 @@ def test_weights_and_orders_stay_compiled(n):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weights", [FixedShare(), OceladWeights(), CoinBetting()], ids=repr)
+@pytest.mark.parametrize("weights", [FixedShare(), OceladWeights(), CoinBetting(), GroupedShare()], ids=repr)
 @pytest.mark.parametrize("n", [5, 104])
 def test_both_write_down_the_same(weights, kind, n):
     steps, cuts = (130, [1, 2, 64, 65]) if n == 5 else (50, [1, 2, 30])
     sizes = np.diff([0, *cuts, steps])
     traces = []
-    for engine in engines(n, weights=weights):
+    for engine in engines(n, weights=weights, memory=64):
         traces.append([Trace(int(size)) for size in sizes])
         learn(engine, kind, 5, steps, n, False, cuts, traces[-1])
     for stack, boxes in zip(*traces, strict=True):
         experts = boxes.experts  # black boxes grow as they go, the stack knows beforehand
         assert experts <= stack.experts
         np.testing.assert_array_equal(stack.lengths[:experts], boxes.lengths)
+        assert list(stack.kinds[:experts]) == list(boxes.kinds)
         for one, other in ((stack.weights, boxes.weights), (stack.losses, boxes.losses)):
             assert np.isnan(one[:, experts:]).all()
             close(one[:, :experts], other)
-        for name in ("squared_distance", "threshold", "loss"):
+        for name in ("squared_distance", "threshold", "loss", "probability"):
             close(getattr(stack, name), getattr(boxes, name))
         assert (stack.similar == boxes.similar).all()
         assert not np.isnan(stack.loss).any()
 
 
-@pytest.mark.parametrize("weights", [FixedShare(), CoinBetting(), SaolWeights()], ids=repr)
+@pytest.mark.parametrize("weights", [FixedShare(), CoinBetting(), SaolWeights(), GroupedShare()], ids=repr)
 def test_writing_down_changes_nothing(weights):
-    (plain, _), (traced, _) = engines(5, weights=weights), engines(5, weights=weights)
+    (plain, _), (traced, _) = (engines(5, weights=weights, memory=64) for _ in range(2))
     u, y, weight = stream(6, 80, 5)
     trace = Trace(80)
     plain.run(u, y, weight)
     traced.run(u, y, weight, trace)
     for name, array in plain.snapshot().items():
         assert array.tobytes() == traced.snapshot()[name].tobytes(), name
-    last = trace.levels(-1)
-    for column in ("length", "weight", "loss"):
+    last = trace.after(-1)
+    for column in ("kind", "length", "weight", "loss"):
         np.testing.assert_array_equal(last[column], plain.experts()[column])
 
 
@@ -185,18 +196,20 @@ def test_writing_down_changes_nothing(weights):
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("weights", [FixedShare(), OceladWeights(), CoinBetting(), SaolWeights()], ids=repr)
+@pytest.mark.parametrize(
+    "weights", [FixedShare(), OceladWeights(), CoinBetting(), SaolWeights(), GroupedShare()], ids=repr
+)
 @pytest.mark.parametrize("n", [6, 104])
 def test_judging_is_the_mixture_and_changes_nothing(n, weights, sparse):
-    stack, boxes = engines(n, weights=weights, origin=0.2)
+    stack, boxes = engines(n, weights=weights, memory=32, origin=0.2)
     u, y, _ = stream(7, 60, n, sparse)
     rows = cut(u, slice(None), sparse)
     for engine in (stack, boxes):
         engine.run(rows, y)
-        before = pickle.dumps(engine.snapshot())
+        before = pickle.dumps(engine)
         buffers = (stack.buffers.floats.tobytes(), stack.buffers.integers.tobytes())
         judged = engine.judge(rows)
-        assert pickle.dumps(engine.snapshot()) == before
+        assert pickle.dumps(engine) == before
         assert (stack.buffers.floats.tobytes(), stack.buffers.integers.tobytes()) == buffers
         form, mu = engine.mixture()
         squares = form.squares(rows)
@@ -211,9 +224,10 @@ def test_judging_is_the_mixture_and_changes_nothing(n, weights, sparse):
 
 
 @pytest.mark.parametrize("count", [1, 32, 33])
-def test_few_pairs_are_measured_as_many_are(count):
+@either
+def test_few_pairs_are_measured_as_many_are(count, new):
     pairs, y = comparisons(seed=8, steps=200, n=7)
-    tracker = MetricTracker().partial_fit(pairs, y)
+    tracker = new().partial_fit(pairs, y)
     whole = tracker.get_metric().distance(pairs[:, 0] - pairs[:, 1])
     np.testing.assert_allclose(tracker.pair_distance(pairs[:count]), whole[:count], rtol=1e-9, atol=1e-12)
 
@@ -246,26 +260,43 @@ def fill(buffer, arrays):
 @settings(deadline=None, max_examples=200)
 @given(
     n=st.integers(1, 300), slots=st.integers(2, 40), room=st.integers(1, 80).map(lambda k: 4 * k),
-    dictionary=st.booleans(),
+    dictionary=st.booleans(), replayed=st.integers(0, 14), memory=st.integers(1, 300), euclid=st.integers(0, 1),
 )  # fmt: skip
-def test_nothing_overlaps_and_nothing_is_left_over(n, slots, room, dictionary):
+def test_nothing_overlaps_and_nothing_is_left_over(n, slots, room, dictionary, replayed, memory, euclid):
     height = room + layout.RECENT_CAPACITY if dictionary else 0
-    header = [n, slots, room, height]
-    floats, integers = (np.zeros(size, kind) for size, kind in zip(
-        layout.stack_sizes(*header), (float, np.int64), strict=True
+    header = [n, slots, room, height, replayed, memory if replayed else 0, replayed + euclid]
+    floats, integers, singles = (np.zeros(size, kind) for size, kind in zip(
+        layout.stack_sizes(*header), (float, np.int64, np.float32), strict=True
     ))  # fmt: skip
     integers[: layout.TIME] = header
-    stack = layout.lay_out(floats, integers)
+    stack = layout.lay_out(floats, integers, singles)
     fill(floats, [array for array in stack if array.dtype == float])
     fill(integers, [array for array in stack if array.dtype == np.int64])
+    fill(singles, [array for array in stack if array.dtype == np.float32])
 
-    work, index, every = (np.zeros(size, kind) for size, kind in zip(
-        scratch.sizes(*header), (float, np.int64, np.int64), strict=True
+    work, index, every, single = (np.zeros(size, kind) for size, kind in zip(
+        scratch.sizes(*header), (float, np.int64, np.int64, np.float32), strict=True
     ))  # fmt: skip
-    own = scratch.lay_out(work, index, every, stack.header)
+    own = scratch.lay_out(work, index, every, single, stack.header)
     fill(work, [array for array in own if array.dtype == float])
     fill(index, [own.counts, own.nonzero, own.indices])
     fill(every, [own.arange])
+    fill(single, [own.z, own.G])
+
+
+@either
+@pytest.mark.parametrize("left", [np.nan, np.inf, -1e30])
+@pytest.mark.parametrize("n", [5, 104])
+def test_what_others_left_in_scratch_does_not_matter(n, left, new):
+    pairs, y = comparisons(seed=11, steps=40, n=n)
+    clean, other = new().partial_fit(pairs, y), new()
+    for t in range(40):
+        for buffer in clean._engine.buffers.scratch():
+            if buffer.dtype != np.int64:
+                buffer[:] = left
+        other.partial_fit(pairs[t : t + 1], y[t : t + 1]).predict(pairs[:3])
+    for name, array in clean._engine.snapshot().items():
+        assert array.tobytes() == other._engine.snapshot()[name].tobytes(), name
 
 
 # Copies
@@ -282,10 +313,13 @@ def paired(n):
 
 
 TRACKERS = {
-    "dense": (MetricTracker(), paired(6)),
+    "pool": (MetricTracker(), paired(6)),
+    "short-pool": (MetricTracker(memory=32), paired(6)),
+    "wide-pool": (MetricTracker(), paired(104)),
+    "dense": (rice(), paired(6)),
     "general": (MetricTracker(weights=CoinBetting()), paired(6)),
-    "dictionary": (MetricTracker(), paired(104)),
-    "boxes": (MetricTracker(regularizer=SquaredFrobenius(0.05), step=0.5), paired(6)),
+    "dictionary": (rice(), paired(104)),
+    "boxes": (rice(regularizer=SquaredFrobenius(0.05), step=0.5), paired(6)),
     "supervised": (SupervisedMetricTracker(random_state=0), labelled),
 }
 COPIES = {
@@ -324,11 +358,12 @@ def test_a_copy_is_not_watched():
     assert copy.copy(tracker)._lock is not tracker._lock
 
 
+@either
 @pytest.mark.parametrize("n", [30, 400])
-def test_a_pickle_has_what_was_learned_and_no_more(n):
+def test_a_pickle_has_what_was_learned_and_no_more(n, new):
     """Neither scratch nor room to grow, nor the matrix that was asked for."""
     pairs, y = comparisons(seed=10, steps=60, n=n)
-    tracker = MetricTracker().partial_fit(pairs, y)
+    tracker = new().partial_fit(pairs, y)
     tracker.get_mahalanobis_matrix()
     tracker.predict(pairs)
     learned = sum(array.nbytes for array in tracker._engine.snapshot().values())

@@ -23,6 +23,7 @@ from ocelad import (
     AdaNormalHedge,
     CoinBetting,
     FixedShare,
+    GroupedShare,
     Hinge,
     Intervals,
     LogDet,
@@ -40,6 +41,7 @@ from ocelad import (
 )
 from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
+from trackers import either, rice
 
 N, STEPS = 4, 72
 PAIRS, Y = comparisons(seed=0, steps=STEPS, n=N)
@@ -55,29 +57,35 @@ RULES = {
 }
 ENGINES = {"stack": NuclearNorm(0.02), "list": SquaredFrobenius(0.05)}
 SETTINGS = {
-    f"{engine}-{type(loss).__name__}-{rule}": MetricTracker(
+    f"{engine}-{type(loss).__name__}-{rule}": rice(
         loss=loss, regularizer=regularizer, weights=weights, base=4, step=0.5 if engine == "list" else 8.0
     )
     for engine, regularizer in ENGINES.items()
     for loss in (Hinge(), SquaredHinge(), Logistic())
     for rule, weights in RULES.items()
 } | {
-    "defaults": MetricTracker(),
+    "defaults": rice(),
     "paper": MetricTracker.paper(step=2.0),
-    "continue": MetricTracker(base=Intervals(1, "continue")),
-    "list-continue": MetricTracker(base=Intervals(1, "continue"), regularizer=SquaredFrobenius(0.05), step=1.0),
-    "l1": MetricTracker(regularizer=L1(0.05), step=1.0),
-    "none": MetricTracker(regularizer=Unregularized()),
-    "capped": MetricTracker(step=Step(64.0, capped=True)),
-    "von-neumann": MetricTracker(divergence=VonNeumann(), origin=1.0, step=1.0),
-    "logdet": MetricTracker(divergence=LogDet(), origin=1, step=1.0),
-    "identity": MetricTracker(origin=0.5, regularizer=NuclearNorm(0.001)),
-    "matrix": MetricTracker(origin=MATRIX.tolist()),
-    "list-matrix": MetricTracker(origin=np.asfortranarray(MATRIX + 0.1), regularizer=L1(0.05), step=1.0),
-    "after": MetricTracker(weights=OceladWeights(order="after")),
-    "list-after": MetricTracker(regularizer=SquaredFrobenius(0.05), weights=OceladWeights(order="after")),
-    "fixed-unit": MetricTracker(scale=0.7, base=3),
-    "numpy-numbers": MetricTracker(step=np.float32(8.0), base=np.int64(2), scale=np.float64(0.7)),
+    "continue": rice(base=Intervals(1, "continue")),
+    "list-continue": rice(base=Intervals(1, "continue"), regularizer=SquaredFrobenius(0.05), step=1.0),
+    "l1": rice(regularizer=L1(0.05), step=1.0),
+    "none": rice(regularizer=Unregularized()),
+    "capped": rice(step=Step(64.0, capped=True)),
+    "von-neumann": rice(divergence=VonNeumann(), origin=1.0, step=1.0),
+    "logdet": rice(divergence=LogDet(), origin=1, step=1.0),
+    "identity": rice(origin=0.5, regularizer=NuclearNorm(0.001)),
+    "matrix": rice(origin=MATRIX.tolist()),
+    "list-matrix": rice(origin=np.asfortranarray(MATRIX + 0.1), regularizer=L1(0.05), step=1.0),
+    "after": rice(weights=OceladWeights(order="after")),
+    "list-after": rice(regularizer=SquaredFrobenius(0.05), weights=OceladWeights(order="after")),
+    "fixed-unit": rice(scale=0.7, base=3),
+    "numpy-numbers": rice(step=np.float32(8.0), base=np.int64(2), scale=np.float64(0.7)),
+    "pool": MetricTracker(),
+    "pool-short": MetricTracker(memory=32, base=4),
+    "pool-odd": MetricTracker(memory=45, loss=Logistic(), base=Intervals(1, "continue"), scale=None),
+    "pool-no-memory": MetricTracker(memory=None, base=1),
+    "pool-shares": MetricTracker(memory=32, weights=GroupedShare(0.0, 0.0), origin=MATRIX),
+    "pool-capped": MetricTracker(memory=64, max_rank=1, regularizer=Unregularized(), n_components=2),
 }
 CUTS = (1, 2, 3, 4, 7, 8, 9, 12, 15, 16, 17, 20, 28, 36, 56, 60, 64, 71)  # 4 and 8 re-open at some, not at others
 
@@ -99,20 +107,23 @@ def test_save_load_continue_is_the_uninterrupted_run(tracker, path):
         written = file_of(before, path)
         after = ocelad.load(path)
         assert file_of(after, path) == written
-        assert after.levels_.tobytes() == before.levels_.tobytes()
+        assert after.experts_.tobytes() == before.experts_.tobytes()
         assert after.get_mahalanobis_matrix().tobytes() == before.get_mahalanobis_matrix().tobytes()
+        assert after.predict_proba(PAIRS).tobytes() == before.predict_proba(PAIRS).tobytes()
         assert file_of(after.partial_fit(PAIRS[cut:], Y[cut:]), path) == whole, cut
 
 
-def test_save_load_at_every_step_is_the_uninterrupted_run(path):
-    tracker = clone(SETTINGS["paper"]).partial_fit(PAIRS[:1], Y[:1])
+@pytest.mark.parametrize("setting", ["paper", "pool-short"])
+def test_save_load_at_every_step_is_the_uninterrupted_run(setting, path):
+    tracker = clone(SETTINGS[setting]).partial_fit(PAIRS[:1], Y[:1])
     for t in range(1, STEPS):
         tracker = through_file(tracker, path).partial_fit(PAIRS[t : t + 1], Y[t : t + 1])
-    assert file_of(tracker, path) == file_of(clone(SETTINGS["paper"]).partial_fit(PAIRS, Y), path)
+    assert file_of(tracker, path) == file_of(clone(SETTINGS[setting]).partial_fit(PAIRS, Y), path)
 
 
-def test_learning_that_stopped_before_its_first_step_can_be_saved(path, monkeypatch):
-    tracker = MetricTracker().partial_fit(PAIRS[:20], Y[:20]).set_threshold(0.5)
+@either
+def test_learning_that_stopped_before_its_first_step_can_be_saved(new, path, monkeypatch):
+    tracker = new().partial_fit(PAIRS[:20], Y[:20]).set_threshold(0.5)
     before = file_of(tracker, path)
     with monkeypatch.context() as patch:
         patch.setattr(StackEngine, "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -120,7 +131,7 @@ def test_learning_that_stopped_before_its_first_step_can_be_saved(path, monkeypa
             tracker.partial_fit(PAIRS[20:], Y[20:])
     assert file_of(tracker, path) == before
     again = through_file(tracker, path).partial_fit(PAIRS[20:], Y[20:])
-    assert file_of(again, path) == file_of(MetricTracker().partial_fit(PAIRS, Y), path)
+    assert file_of(again, path) == file_of(new().partial_fit(PAIRS, Y), path)
 
 
 @pytest.mark.parametrize(
@@ -156,10 +167,11 @@ def test_options_and_names_survive(tracker, path):
     assert again.n_features_in_ == N
 
 
-def test_spare_room_is_not_saved(path):
+@either
+def test_spare_room_is_not_saved(new, path):
     """Arrays grow by batches; a file holds only what is in use."""
-    at_once = MetricTracker(base=1).partial_fit(PAIRS, Y)
-    one_by_one = MetricTracker(base=1)
+    at_once = new(base=1).partial_fit(PAIRS, Y)
+    one_by_one = new(base=1)
     for pair, label in zip(PAIRS, Y, strict=True):
         one_by_one.partial_fit(pair[None], [label])
     assert file_of(at_once, path) == file_of(one_by_one, path)
@@ -191,7 +203,7 @@ def test_a_few_lines_read_it(saved):
     )
     assert [array.dtype for array in arrays.values()] == [np.float64, np.float64]
     assert arrays["columns"].shape == (arrays["levels"][:, 3].sum(), 1 + N)
-    np.testing.assert_array_equal(arrays["levels"][:, 0], ocelad.load(saved).levels_["loss"])
+    np.testing.assert_array_equal(arrays["levels"][:, 0], ocelad.load(saved).experts_["loss"])
 
 
 # What cannot be saved
@@ -205,11 +217,12 @@ def test_what_a_file_cannot_hold_is_refused(path):
         MetricTracker(ensemble=lambda spawn: Pool([spawn(1.0, None)])): "ensemble=.* cannot be saved",
         MetricTracker(loss=Steep()): "loss=.* cannot be saved",
         MetricTracker(base=2**62): "too large",
+        MetricTracker(regularizer=L1(0.05), memory=32): "a pool that does not run compiled cannot be saved",
         MetricTracker(weights=OceladWeights(reset=1)): "option weights: reset must be of type bool, got 1",
     }.items():
         with pytest.raises(ValueError, match=words):
             ocelad.save(wrong.partial_fit(PAIRS, Y), path)
-    pool = MetricTracker(ensemble=lambda spawn: Pool([spawn(1.0, None)])).partial_fit(PAIRS, Y)
+    pool = rice(ensemble=lambda spawn: Pool([spawn(1.0, None)])).partial_fit(PAIRS, Y)
     with pytest.raises(ValueError, match="a file holds RICE of COMID learners"):
         ocelad.save(pool.set_params(ensemble=None), path)
     with pytest.raises(NotFittedError):
@@ -245,7 +258,14 @@ def test_what_a_file_cannot_hold_is_refused(path):
 )
 @pytest.mark.parametrize("regularizer", ENGINES.values(), ids=ENGINES)
 def test_options_that_are_not_those_in_force_are_refused(change, regularizer, path):
-    tracker = MetricTracker(regularizer=regularizer, step=0.5).partial_fit(PAIRS, Y)
+    tracker = rice(regularizer=regularizer, step=0.5).partial_fit(PAIRS, Y)
+    with pytest.raises(ValueError, match="options have changed since the first comparison"):
+        ocelad.save(tracker.set_params(**change), path)
+
+
+@pytest.mark.parametrize("change", [{"memory": 32}, {"memory": None}, {"weights": GroupedShare(0.1)}, {"base": 2}])
+def test_options_that_are_not_those_of_a_pool_are_refused(change, path):
+    tracker = MetricTracker(memory=64).partial_fit(PAIRS, Y)
     with pytest.raises(ValueError, match="options have changed since the first comparison"):
         ocelad.save(tracker.set_params(**change), path)
 

@@ -17,8 +17,10 @@ from ocelad import (
     ChangeAlarm,
     CoinBetting,
     FileError,
+    GroupedShare,
     History,
     KeyedTrackers,
+    Logistic,
     MetricTracker,
     OceladWeights,
     SaolWeights,
@@ -28,6 +30,7 @@ from ocelad import (
 )
 from ocelad.neighbors import MovingIndex
 from streams import comparisons
+from trackers import rice
 
 EACH = 1500
 OLDER = Path(__file__).parent / "data"
@@ -40,11 +43,11 @@ def learned(tracker, steps, pairs=PAIRS):
 
 
 def weighted():
-    return MetricTracker(base=4, max_rank=2).partial_fit(PAIRS[:30], Y[:30], sample_weight=np.full(30, 0.5))
+    return rice(base=4, max_rank=2).partial_fit(PAIRS[:30], Y[:30], sample_weight=np.full(30, 0.5))
 
 
 def started():
-    tracker = learned(MetricTracker(base=4), 20)
+    tracker = learned(rice(base=4), 20)
     tracker.components_ = np.diag([1.0, 2.0, 0.0])
     return learned(tracker, 12).set_threshold(np.inf)
 
@@ -55,13 +58,13 @@ def labelled(points, names, **options):
 
 
 def watched():
-    tracker = MetricTracker(base=4)
+    tracker = rice(base=4)
     History(tracker, every=3, capacity=4, alarm=ChangeAlarm(steps=3.0, memory=8))
     return learned(tracker, 50)
 
 
 def index(ids=None):
-    found = MovingIndex(learned(MetricTracker(base=4), 20))
+    found = MovingIndex(learned(rice(base=4), 20))
     found.add(PAIRS[:3, 0], ids)
     found.export()
     return found
@@ -72,25 +75,38 @@ def fleet(**options):
     return KeyedTrackers(**options).partial_fit(keys, PAIRS[:30], Y[:30])
 
 
+def pools():
+    short = {"memory": 32, "base": 4}
+    return [
+        learned(MetricTracker(**short), 60),
+        learned(MetricTracker(memory=40, base=2), 31, WIDE),
+        learned(MetricTracker(memory=None, max_rank=2), 30),
+        learned(MetricTracker(memory=64, loss=Logistic(), scale=None, weights=GroupedShare(0.0, 0.0)), 8),
+        labelled(PAIRS[:20, 0], ["no", "yes"], tracker=MetricTracker(**short)),
+        fleet(tracker=MetricTracker(**short)),
+    ]
+
+
 def trackers():
     return [
-        learned(MetricTracker(base=2), 30),
-        learned(MetricTracker(base=4, weights=OceladWeights(regret="mixture"), origin=np.eye(3)), 31),
-        learned(MetricTracker(base=8, weights=SaolWeights(), regularizer=SquaredFrobenius(0.05), step=1.0), 32),
-        learned(MetricTracker(base=4, weights=CoinBetting(), scale=2.0, origin=0.5), 33),
-        learned(MetricTracker(base=2), 31, WIDE),
-        learned(MetricTracker(base=4, max_rank=2, preprocessor=WIDE[:9, 0]), 30, WIDE).set_threshold(0.5),
-        learned(MetricTracker(regularizer=Unregularized(), n_components=2), 30),
+        learned(rice(base=2), 30),
+        learned(rice(base=4, weights=OceladWeights(regret="mixture"), origin=np.eye(3)), 31),
+        learned(rice(base=8, weights=SaolWeights(), regularizer=SquaredFrobenius(0.05), step=1.0), 32),
+        learned(rice(base=4, weights=CoinBetting(), scale=2.0, origin=0.5), 33),
+        learned(rice(base=2), 31, WIDE),
+        learned(rice(base=4, max_rank=2, preprocessor=WIDE[:9, 0]), 30, WIDE).set_threshold(0.5),
+        learned(rice(regularizer=Unregularized(), n_components=2), 30),
         learned(MetricTracker.paper(), 30),
         weighted(),
         started(),
         labelled(PAIRS[:20, 0], ["no", "yes"]),
-        labelled(sparse.csr_array(WIDE[:20, 0]), [3, 4], tracker=MetricTracker(base=2), strategy="random"),
+        labelled(sparse.csr_array(WIDE[:20, 0]), [3, 4], tracker=rice(base=2), strategy="random"),
         watched(),
         index(),
         index(["a", "b", ""]),
         fleet(history={"every": 4, "alarm": ChangeAlarm()}),
-        fleet(prior=learned(MetricTracker(base=2), 9)),
+        fleet(prior=learned(rice(base=2), 9)),
+        *pools(),
     ]
 
 
@@ -103,6 +119,7 @@ VALUES = [
 ]
 
 
+LARGEST = -float(np.finfo(np.float32).max), float(np.finfo(np.float32).max)
 ODD = [0.0, -0.0, 1.0, np.nan, np.inf, -1e308, 1e308, 5e-324]
 
 
@@ -175,7 +192,7 @@ def change_number(rng, array):
             odd = rng.random() < 0.5
             flat[place] = some(rng, [0, 1, -1, 5, 2**62, -(2**63)]) if odd else flat[place] + some(rng, [-1, 1])
         elif rng.random() < 0.5:
-            flat[place] = some(rng, ODD)
+            flat[place] = np.clip(some(rng, ODD), *LARGEST) if array.dtype == np.float32 else some(rng, ODD)
         else:
             flat[place] *= 1 + 2.0 ** -rng.integers(60)
 
@@ -240,7 +257,7 @@ def table_changed(rng, files):
             some(rng, [name + "x", name[:-1], name.upper(), "../" + name, some(rng, table)[0], 3, None]),
             *line[1:],
         ],
-        1: [name, some(rng, ["f8", "i8", "u1", "O8", "f4", ">f8", "", 8]), shape],
+        1: [name, some(rng, ["f8", "i8", "u1", "O8", "f4", "f2", ">f8", "", 8]), shape],
         2: [name, line[1], some(rng, [shape[::-1], [*shape, 1], [int(np.prod(shape))], [2**40] * 3, [], [0], {}])],
         3: [name, line[1], [size + some(rng, [-1, 0, 1, 2**20, 0.5]) for size in shape]],
         4: some(rng, [None, [], {}, name, line[:2], [*line, 1]]),

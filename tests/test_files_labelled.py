@@ -18,6 +18,7 @@ from forge import (
 )
 from ocelad import FileError, Hinge, MetricTracker, SupervisedMetricTracker
 from streams import comparisons
+from trackers import rice
 
 N = 9
 PAIRS, Y = comparisons(seed=3, steps=90, n=N)
@@ -33,8 +34,10 @@ NAMES = {
 }
 BEHIND = {
     "defaults": {},
+    "rice": {"tracker": rice()},
+    "short": {"tracker": MetricTracker(memory=32, max_rank=2)},
     "tracker": {
-        "tracker": MetricTracker(max_rank=3, origin=np.diag(np.arange(float(N)))),
+        "tracker": rice(max_rank=3, origin=np.diag(np.arange(float(N)))),
         "n_components": 2,
         "pairs_per_point": 3,
     },

@@ -62,7 +62,7 @@ def agree(name, tracker, when):
     np.testing.assert_allclose(
         tracker.pair_distance(stream(name)[0][:8]), said["distances"], rtol=1e-8, atol=1e-10
     )
-    np.testing.assert_allclose(inner.levels_["weight"], said["weights"], rtol=1e-9)
+    np.testing.assert_allclose(inner.experts_["weight"], said["weights"], rtol=1e-9)
     assert inner.mu_ == pytest.approx(said["mu"], rel=1e-10)
     assert inner._engine.t == said["t"]
     return inner
@@ -110,7 +110,7 @@ def test_memory_stays_within_the_limit(name):
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_options_are_those_of_today(name):
-    wanted = MetricTracker().get_params() | OPTIONS[name]
+    wanted = MetricTracker.rice().get_params() | OPTIONS[name]
     assert repr(read(name).get_params()) == repr(wanted)
 
 
@@ -118,7 +118,7 @@ def test_deferred_terms_are_settled():
     learned = arrays_of("deferred")
     assert learned["terms"].size > 0
     ends = np.cumsum(learned["ranks"])
-    for level, metric in enumerate(read("deferred").level_metrics_):
+    for level, metric in enumerate(read("deferred").expert_metrics_):
         rank, count = int(learned["ranks"][level]), int(learned["counts"][level])
         Q = learned["rows"][ends[level] - rank : ends[level]]
         before = int((learned["counts"] * learned["ranks"])[:level].sum())

@@ -15,6 +15,7 @@ from forge import (
     last,
     of_sections,
     option,
+    parts,
     put,
     resealed,
     rewritten,
@@ -24,6 +25,7 @@ from ocelad import (
     AdaNormalHedge,
     CoinBetting,
     FileError,
+    FixedShare,
     MetricTracker,
     NuclearNorm,
     OceladWeights,
@@ -31,10 +33,17 @@ from ocelad import (
     SquaredFrobenius,
 )
 from streams import comparisons
+from trackers import rice
 
 N = 4
 PAIRS, Y = comparisons(seed=0, steps=72, n=N)
-ENGINES = {"stack": NuclearNorm(0.02), "list": SquaredFrobenius(0.05)}
+ENGINES = {
+    "pool": {"memory": 64},
+    "long-pool": {},
+    "pool-no-memory": {"memory": None},
+    "stack": {"weights": FixedShare(), "regularizer": NuclearNorm(0.02)},
+    "list": {"weights": FixedShare(), "regularizer": SquaredFrobenius(0.05)},
+}
 
 
 def replaced(old, new):
@@ -94,7 +103,8 @@ BYTES = {
     "deep-options": (lambda data: of_sections(b"[" * 100_000, *sections(data)[1:]), "not a JSON object"),
     "no-table": (replaced(b'"arrays"', b'"a"'), "table of arrays must have"),
     "objects": (replaced(b'"f8"', b'"O8"'), "table of arrays must have"),
-    "float32": (replaced(b'"f8"', b'"f4"'), "table of arrays must have"),
+    "float32": (replaced(b'"f8",[4,6]', b'"f4",[4,12]'), "levels must be float64 of shape"),
+    "float16": (replaced(b'"f8"', b'"f2"'), "table of arrays must have"),
     "big-endian": (replaced(b'"f8"', b'">f8"'), "table of arrays must have"),
     "array-twice": (replaced(b'"levels"', b'"columns"'), "table of arrays must have"),
     "no-name": (replaced(b'"levels"', b"3"), "table of arrays must have"),
@@ -106,7 +116,7 @@ BYTES = {
     "larger-shape": (replaced(b",6]", b",7]"), "more than there are bytes"),
     "smaller-shape": (replaced(b",6]", b",5]"), "bytes besides its arrays"),
     "bytes": (replaced(b'"f8",[4,6]', b'"u1",[4,48]'), "levels must be float64 of shape"),
-    "odd-bytes": (replaced(b'"f8",[4,6]', b'"u1",[4,47]'), "claims shape"),
+    "odd-bytes": (replaced(b'"f8",[4,6]', b'"u1",[4,47]'), "array levels is not followed by zeros"),
 }
 
 
@@ -209,7 +219,7 @@ def test_forged_files_are_refused_by_name_and_reason(saved, name):
 
 @pytest.fixture(name="boxes")
 def fixture_boxes():
-    return ocelad.dumps(MetricTracker(regularizer=SquaredFrobenius(0.05), step=1.0).partial_fit(PAIRS, Y))
+    return ocelad.dumps(rice(regularizer=SquaredFrobenius(0.05), step=1.0).partial_fit(PAIRS, Y))
 
 
 @pytest.mark.parametrize(
@@ -290,13 +300,121 @@ def test_limit(saved):
         ocelad.load(saved, limit=0)
 
 
-@pytest.mark.parametrize("regularizer", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("options", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize("origin", [0.0, "matrix"])
 @pytest.mark.parametrize("n", [1, 30, 100])
 @pytest.mark.parametrize("many", [1, 10**6], ids=["dictionary", "columns"])
-def test_memory_stays_within_the_limit(path, regularizer, origin, n, many, monkeypatch):
+def test_memory_stays_within_the_limit(path, options, origin, n, many, monkeypatch):
     dictionaries_from(monkeypatch, many)
     pairs, y = comparisons(seed=1, steps=40, n=n)
     origin = np.diag(np.arange(1.0, n + 1)) if origin == "matrix" else origin
-    ocelad.save(MetricTracker(regularizer=regularizer, step=0.5, origin=origin).partial_fit(pairs, y), path)
+    ocelad.save(MetricTracker(**options, step=0.5, origin=origin).partial_fit(pairs, y), path)
     assert_memory_within_the_limit(path)
+
+
+# Pools
+
+
+def entry(name, row, place, value):
+    """A change of one number of an array."""
+
+    def change(array):
+        array[row, place] = value
+        return array
+
+    return put(change, name)
+
+
+POOL_FORGERIES = {
+    "stored": (put(lambda a: a + 1, "stored"), "stored must be from 0 to 72"),
+    "never": (put(lambda a: a - 2**62, "stored"), "stored must be from 0 to 72"),
+    "later": (put(lambda a: a - 1, "stored"), "replayed must have times from 0 to 71"),
+    "float-stored": (put(lambda a: a * 1.0, "stored"), "stored must be int64 of shape"),
+    "many-stored": (put(lambda a: np.repeat(a, 2), "stored"), "stored must be int64 of shape"),
+    "fixed-shape": (put(lambda a: a[1:], "fixed"), "fixed must be float64 of shape"),
+    "fixed-nan": (entry("fixed", 0, 0, np.nan), "fixed must be finite"),
+    "fixed-loss": (entry("fixed", 0, 0, -1.0), "fixed must have losses >= 0"),
+    "fixed-weight": (entry("fixed", 0, 1, 2.0), "fixed must have losses >= 0 and logarithms of weights"),
+    "fixed-sum": (entry("fixed", 0, 1, 0.0), "to which GroupedShare can come"),
+    "levels-weight": (column(0, last(0.5)), "to which GroupedShare can come"),
+    "levels-group": (column(1, last(1.0)), "to which GroupedShare can come"),
+    "calibration-shape": (put(lambda a: a[1:], "calibration"), "calibration must be float64 of shape"),
+    "calibration-nan": (entry("calibration", 0, 0, np.nan), "calibration must be finite"),
+    "flat": (entry("calibration", 0, 0, 0.0), "calibration must have slopes"),
+    "upside-down": (entry("calibration", 2, 0, -1.0), "calibration must have slopes"),
+    "steep": (entry("calibration", 2, 0, 1e300), "calibration has numbers larger"),
+    "shifted": (entry("calibration", 3, 1, -1e300), "calibration has numbers larger"),
+    "concave": (entry("calibration", 1, 2, -1.0), "positive semi-definite"),
+    "indefinite": (entry("calibration", 1, 3, 1e200), "positive semi-definite"),
+    "replayed-shape": (put(lambda a: a[:, 1:], "replayed"), "replayed must be float64 of shape"),
+    "replayed-nan": (entry("replayed", 0, 0, np.inf), "replayed must be finite"),
+    "far-threshold": (entry("replayed", 0, 0, 1e300), "replayed has numbers larger"),
+    "negative-square": (entry("replayed", 0, 4, -1.0), "squares >= 0"),
+    "half-a-step": (entry("replayed", 0, 5, 0.5), "replayed must have times"),
+    "too-many-steps": (entry("replayed", 0, 5, 145.0), "replayed must have times"),
+    "negative-start": (entry("replayed", 3, 6, -1.0), "replayed must have times"),
+    "late-start": (entry("replayed", 3, 6, 73.0), "replayed must have times from 0 to 72"),
+    "late-zero": (entry("replayed", 3, 8, 73.0), "replayed must have times from 0 to 72"),
+    "excess": (entry("replayed", 3, 7, 11.0), "replayed must have excess losses from 0 to 10"),
+    "negative-excess": (entry("replayed", 3, 7, -1.0), "replayed must have excess losses"),
+    "metrics-shape": (put(lambda a: a[1:], "metrics"), "metrics must be float32 of shape"),
+    "metrics-double": (put(lambda a: a.astype(float), "metrics"), "metrics must be float32 of shape"),
+    "metrics-nan": (entry("metrics", 0, 0, np.nan), "metrics must be finite"),
+    "metrics-large": (entry("metrics", 0, 0, 1e30), "metrics has numbers larger"),
+    "ring-shape": (put(lambda a: a[1:], "ring"), "ring must be float32 of shape"),
+    "ring-inf": (entry("ring", 3, 1, np.inf), "ring must be finite"),
+    "no-label": (entry("ring", 3, N, 0.0), "ring must have labels"),
+    "heavy-label": (entry("ring", 3, N, -1e9), "ring must have labels"),
+    "other-memory": (option("memory", 33), "ring must be float32 of shape|replayed must be"),
+    "less-memory": (option("memory", 31), "memory must be an integer >= 32"),
+    "true-memory": (option("memory", True), "memory must be an integer >= 32"),
+    "huge-memory": (option("memory", 10**12), "may take more than"),
+    "no-memory": (option("memory", None), "must be float(32|64) of shape"),
+    "rice": (option("weights", {"part": "FixedShare", "rate": 0.3, "share": 0.01}), "its arrays are"),
+}
+
+
+@pytest.fixture(name="pool")
+def fixture_pool():
+    return ocelad.dumps(MetricTracker(memory=32, base=4).partial_fit(PAIRS, Y))
+
+
+@pytest.mark.parametrize("name", POOL_FORGERIES)
+def test_pools_that_cannot_be_are_refused(name, pool):
+    change, words = POOL_FORGERIES[name]
+    with pytest.raises(FileError, match=words):
+        ocelad.loads(forged(pool, change))
+    assert ocelad.dumps(ocelad.loads(pool)) == pool  # nothing is left of what was refused
+
+
+def test_a_pool_without_its_comparisons_takes_no_memory(pool):
+    def change(options, entries, arrays):  # noqa: ARG001
+        options["memory"] = 10**12
+        del arrays["ring"]
+
+    with pytest.raises(FileError, match="may take more than"):
+        ocelad.loads(forged(pool, change))
+
+
+@pytest.mark.parametrize("name", ["fixed", "calibration", "replayed", "metrics", "ring"])
+def test_pools_that_can_be_go_on_in_numbers(name, pool):
+    """Whatever single number, or column of numbers, is another: it is refused, or what follows is finite."""
+    extremes = (0.0, -0.0, 1.0, -1.0, 7.0, 1e-45, 1e9, -1e9, 1e15, -1e15, 3e38, -3e38, 1e100, 1.7e308)
+    accepted = 0
+    for place in range(parts(pool)[2][name].shape[1]):
+        for value in extremes:
+            for row in (slice(None), 1):
+                with np.errstate(over="ignore"):
+                    data = forged(pool, entry(name, row, place, value))
+                try:
+                    tracker = ocelad.loads(data)
+                except FileError:
+                    continue
+                accepted += 1
+                for _ in range(2):
+                    assert np.isfinite(tracker.get_mahalanobis_matrix()).all()
+                    assert np.isfinite(tracker.predict_proba(PAIRS)).all()
+                    assert np.isfinite(tracker.mixture_proba(PAIRS)).all()
+                    assert tracker.experts_["weight"].sum() == pytest.approx(1.0)
+                    tracker.partial_fit(PAIRS, Y)
+    assert accepted

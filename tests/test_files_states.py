@@ -10,10 +10,10 @@ import ocelad
 from forge import column, dictionaries_from, file_of, forged, parts, put, through_file, with_entries
 from ocelad import (
     FileError,
+    GroupedShare,
     History,
     Intervals,
     LogDet,
-    MetricTracker,
     NuclearNorm,
     OceladWeights,
     Rice,
@@ -21,6 +21,7 @@ from ocelad import (
     SquaredFrobenius,
 )
 from streams import comparisons
+from trackers import either, rice
 
 N, STEPS, CUT = 9, 90, 37
 PAIRS, Y = comparisons(seed=3, steps=STEPS, n=N)
@@ -72,13 +73,16 @@ OPTIONS = {
     "capped-list": {"max_rank": 2, "regularizer": SquaredFrobenius(0.05), "step": 0.5},
     "identity": {"origin": 0.5, "regularizer": NuclearNorm(0.001)},
     "short": {"n_components": 2},
+    "pool": {"weights": GroupedShare(), "memory": 2048},
+    "pool-short": {"weights": GroupedShare(), "memory": 32, "base": 2, "max_rank": 2},
+    "pool-no-memory": {"weights": GroupedShare(), "n_components": 2},
 }
 
 
 @pytest.mark.parametrize("learn", [dense, rows, weighted, triplets, set_out])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_every_state_continues_bit_for_bit(options, learn, deferred, path):  # noqa: ARG001
-    whole = learn(MetricTracker(**options), slice(0, CUT))
+    whole = learn(rice(**options), slice(0, CUT))
     again = through_file(whole, path)
     assert again.get_mahalanobis_matrix().tobytes() == whole.get_mahalanobis_matrix().tobytes()
     assert again.discarded_.tobytes() == whole.discarded_.tobytes()
@@ -88,13 +92,13 @@ def test_every_state_continues_bit_for_bit(options, learn, deferred, path):  # n
 
 
 def test_a_stack_knows_its_latest_losses(deferred, path):  # noqa: ARG001
-    again = through_file(dense(MetricTracker(), slice(0, CUT)), path)
-    assert again._engine.stack.losses[:3].tolist() == again.levels_["loss"].tolist()
+    again = through_file(dense(rice(), slice(0, CUT)), path)
+    assert again._engine.stack.losses[:3].tolist() == again.experts_["loss"].tolist()
 
 
 def test_a_level_that_has_just_left_a_large_origin_is_kept(deferred, path):  # noqa: ARG001
     """Its rank is the origin's until its first step, whatever max_rank says."""
-    whole = dense(MetricTracker(max_rank=2, origin=MATRIX, base=8), slice(0, 32))
+    whole = dense(rice(max_rank=2, origin=MATRIX, base=8), slice(0, 32))
     again = through_file(whole, path)
     assert parts(path.read_bytes())[2]["levels"][0, 3] == N - 1  # its rank
     for tracker in (whole, again):
@@ -103,15 +107,16 @@ def test_a_level_that_has_just_left_a_large_origin_is_kept(deferred, path):  # n
 
 
 def test_an_ensemble_that_is_not_that_of_the_options_is_refused(path):
-    tracker = dense(MetricTracker(ensemble=lambda spawn: Rice(spawn, base=3)), slice(0, CUT))
+    tracker = dense(rice(ensemble=lambda spawn: Rice(spawn, base=3)), slice(0, CUT))
     with pytest.raises(ValueError, match="options have changed since the first comparison"):
         ocelad.save(tracker.set_params(ensemble=None), path)
 
 
-def test_every_moment_of_a_dictionary_is_kept(path, monkeypatch):
+@either
+def test_every_moment_of_a_dictionary_is_kept(new, path, monkeypatch):
     """Entering as it comes, entering orthogonally, compressed, shrunk, re-opened."""
     dictionaries_from(monkeypatch, 1)
-    whole, again = (MetricTracker(base=2, regularizer=NuclearNorm(0.1)) for _ in range(2))
+    whole, again = (new(base=2, regularizer=NuclearNorm(0.1)) for _ in range(2))
     for t in range(STEPS):
         dense(whole, slice(t, t + 1))
         again = through_file(dense(again, slice(t, t + 1)), path)
@@ -124,7 +129,7 @@ def test_a_dictionary_may_have_any_number_of_columns_too_many(path, monkeypatch)
     n = 128
     u = np.concatenate([np.eye(n)[:100], np.eye(n)])
     pairs, y = np.stack([u, 0 * u], axis=1), np.full(len(u), -1)
-    tracker = MetricTracker(base=1024, regularizer=NuclearNorm(0.002), scale=None)
+    tracker = rice(base=1024, regularizer=NuclearNorm(0.002), scale=None)
     tracker.partial_fit(pairs[:100], y[:100])
     stack = tracker._engine.stack
     slot = stack.order[0]
@@ -137,22 +142,25 @@ def test_a_dictionary_may_have_any_number_of_columns_too_many(path, monkeypatch)
 
 
 @pytest.mark.parametrize("value", [0.7, 0.0, -1.0, np.inf, -np.inf, np.nan])
-def test_the_threshold_is_kept(value, path):
-    tracker = dense(MetricTracker(), slice(0, CUT)).set_threshold(value)
+@either
+def test_the_threshold_is_kept(value, new, path):
+    tracker = dense(new(), slice(0, CUT)).set_threshold(value)
     again = through_file(tracker, path)
     assert np.array_equal(again.threshold_, value, equal_nan=True)
     assert again.predict(PAIRS).tolist() == tracker.predict(PAIRS).tolist()
     assert dense(again, slice(CUT, STEPS)).threshold_ == dense(tracker, slice(CUT, STEPS)).threshold_
 
 
-def test_fit_is_kept(path):
-    tracker = MetricTracker().fit(PAIRS, Y)
+@either
+def test_fit_is_kept(new, path):
+    tracker = new().fit(PAIRS, Y)
     assert through_file(tracker, path).threshold_ == tracker.threshold_
 
 
-def test_a_preprocessor_is_kept_if_it_is_an_array(path):
+@either
+def test_a_preprocessor_is_kept_if_it_is_an_array(new, path):
     points = PAIRS.reshape(-1, N).astype(np.float32)
-    tracker = by_number(MetricTracker(preprocessor=points), slice(0, CUT))
+    tracker = by_number(new(preprocessor=points), slice(0, CUT))
     again = through_file(tracker, path)
     for each in (tracker, again):
         by_number(each, slice(CUT, STEPS))
@@ -163,22 +171,25 @@ def test_a_preprocessor_is_kept_if_it_is_an_array(path):
             ocelad.save(copy.deepcopy(tracker).set_params(preprocessor=changed), path)
     for other in (points.__getitem__, sparse.csr_array(points)):
         with pytest.raises(ValueError, match=r"(?s)preprocessor=.* cannot be saved"):
-            ocelad.save(by_number(MetricTracker(preprocessor=other), slice(0, CUT)), path)
+            ocelad.save(by_number(new(preprocessor=other), slice(0, CUT)), path)
 
 
-def test_where_set_components_start_is_kept(path):
-    tracker = set_out(MetricTracker(), slice(0, CUT))
+@either
+def test_where_set_components_start_is_kept(new, path):
+    tracker = set_out(new(), slice(0, CUT))
     again = through_file(tracker, path)
     assert np.array_equal(again._engine.recipe.origin, tracker._engine.recipe.origin)
-    assert again._engine.recipe.mu == tracker._engine.recipe.mu > 1.0
+    assert again._engine.recipe.mu == tracker._engine.recipe.mu
+    assert tracker._engine.recipe.mu > 1.0 or new is not rice
     assert again.origin == 0.0
     tracker.components_ = np.eye(N)
     with pytest.raises(ValueError, match="learned nothing since its components_ were set"):
         ocelad.save(tracker, path)
 
 
-def test_a_history_that_was_stopped_is_not_saved(path):
-    tracker, watched = MetricTracker(), MetricTracker()
+@either
+def test_a_history_that_was_stopped_is_not_saved(new, path):
+    tracker, watched = new(), new()
     history = History(watched)
     dense(watched, slice(0, CUT))
     history.stop()
@@ -186,19 +197,20 @@ def test_a_history_that_was_stopped_is_not_saved(path):
     assert ocelad.load(path)._history is None
 
 
-def test_many_features_take_no_matrix(path):
+@either
+def test_many_features_take_no_matrix(new, path):
     """Nothing of n x n is formed: 800 MB here."""
     n, rng = 10_000, np.random.default_rng(0)
     where = [(np.repeat(np.arange(12), 20), rng.integers(n, size=240)) for _ in range(2)]
     sides = [sparse.csr_array((rng.normal(size=240), at), shape=(12, n)) for at in where]
-    tracker = MetricTracker().partial_fit(sides, [1, -1] * 6)
+    tracker = new().partial_fit(sides, [1, -1] * 6)
     ocelad.save(tracker, path)
     assert path.stat().st_size < 20e6
     assert ocelad.load(path, limit=2 * 10**8)._engine.t == 12
 
 
 def test_divergences_keep_the_matrix_they_were_given(path):
-    tracker = dense(MetricTracker(divergence=LogDet(), origin=1.0, step=1.0), slice(0, 20))
+    tracker = dense(rice(divergence=LogDet(), origin=1.0, step=1.0), slice(0, 20))
     tracker.components_ = np.diag(np.arange(1.0, N + 1))
     dense(tracker, slice(20, CUT))
     again = through_file(tracker, path)
@@ -248,7 +260,7 @@ FORGERIES = {
 @pytest.fixture(name="everything")
 def fixture_everything(path, monkeypatch):
     dictionaries_from(monkeypatch, 1)
-    tracker = MetricTracker(max_rank=2, preprocessor=PAIRS[:, 0])
+    tracker = rice(max_rank=2, preprocessor=PAIRS[:, 0])
     dense(tracker, slice(0, 20)).components_ = np.eye(2, N)
     ocelad.save(dense(tracker, slice(20, CUT)), path)
     return path

@@ -23,6 +23,7 @@ from ocelad import (
 )
 from ocelad.fleet import learn
 from streams import comparisons
+from trackers import either, rice
 
 N, STEPS = 5, 240
 PAIRS, Y = comparisons(seed=2, steps=STEPS, n=N)
@@ -42,15 +43,16 @@ def contents(fleet):
 # Each as if it were alone
 
 
+@either
 @pytest.mark.parametrize("threads", [None, 1, 2, 5])
-def test_a_fleet_is_its_trackers_one_by_one(threads):
+def test_a_fleet_is_its_trackers_one_by_one(threads, new):
     streams = [comparisons(seed=seed, steps=150 + seed, n=6) for seed in range(7)]
-    trackers = [MetricTracker(regularizer=NuclearNorm(0.01 * (1 + seed))) for seed in range(7)]
+    trackers = [new(regularizer=NuclearNorm(0.01 * (1 + seed))) for seed in range(7)]
     learn([(tracker, *stream) for tracker, stream in zip(trackers, streams, strict=True)], threads=threads)
     for seed, (pairs, y) in enumerate(streams):
-        alone = MetricTracker(regularizer=NuclearNorm(0.01 * (1 + seed))).partial_fit(pairs, y)
+        alone = new(regularizer=NuclearNorm(0.01 * (1 + seed))).partial_fit(pairs, y)
         assert np.array_equal(alone.get_mahalanobis_matrix(), trackers[seed].get_mahalanobis_matrix())
-        assert np.array_equal(alone.levels_["weight"], trackers[seed].levels_["weight"])
+        assert np.array_equal(alone.experts_["weight"], trackers[seed].experts_["weight"])
 
 
 def test_keys_go_to_trackers_of_their_own_in_order():
@@ -146,11 +148,15 @@ def test_a_failure_is_raised_and_the_others_stay_whole(threads):
 
 OPTIONS = {
     "defaults": {},
+    "short": {"tracker": MetricTracker(memory=32, base=2)},
+    "rice": {"tracker": rice()},
     "paper": {"tracker": MetricTracker.paper()},
-    "slow": {"tracker": MetricTracker(regularizer=SquaredFrobenius(0.05), step=0.5)},
+    "slow": {"tracker": rice(regularizer=SquaredFrobenius(0.05), step=0.5)},
     "arrays": {"tracker": MetricTracker(origin=np.eye(N), preprocessor=PAIRS[:9, 0])},
     "wide": {"tracker": MetricTracker(max_rank=2, n_components=3)},
     "histories": {"history": {"every": 3, "capacity": 4, "alarm": ChangeAlarm(steps=5.0)}},
+    "rice-histories": {"tracker": rice(), "history": {"every": 3, "capacity": 4, "alarm": ChangeAlarm(steps=5.0)}},
+    "rice-prior": {"prior": rice().partial_fit(PAIRS[:30], Y[:30])},
     "prior": {"prior": MetricTracker().partial_fit(PAIRS[:30], Y[:30])},
 }
 
@@ -274,8 +280,9 @@ def test_without_a_prior_the_answer_is_that_nobody_knows():
     assert list(fleet) == ["a"]
 
 
-def test_a_prior_answers_and_new_keys_go_on_from_it():
-    prior = MetricTracker().partial_fit(PAIRS[:40], Y[:40])
+@either
+def test_a_prior_answers_and_new_keys_go_on_from_it(new):
+    prior = new().partial_fit(PAIRS[:40], Y[:40])
     before = ocelad.dumps(prior)
     fleet = KeyedTrackers(prior=prior)
     prior.partial_fit(PAIRS[:5], Y[:5])  # it is a copy that counts
@@ -301,13 +308,14 @@ def test_thresholds_that_were_set_count():
 # Histories
 
 
-def test_events_come_with_their_keys():
-    fleet = learned(KeyedTrackers(history={"alarm": ChangeAlarm(steps=3.0)}))
+@either
+def test_events_come_with_their_keys(new):
+    fleet = learned(KeyedTrackers(new(), history={"alarm": ChangeAlarm(steps=1.1)}))
     events = list(fleet.events())
     assert events
     for key in fleet:
-        alone = MetricTracker()
-        history = History(alone, alarm=ChangeAlarm(steps=3.0))
+        alone = new()
+        history = History(alone, alarm=ChangeAlarm(steps=1.1))
         alone.partial_fit(PAIRS[key == KEYS], Y[key == KEYS])
         assert [event for name, event in events if name == key] == history.events
     assert list(learned(KeyedTrackers()).events()) == []

@@ -25,6 +25,7 @@ from ocelad.engine.stack_engine import StackEngine
 from ocelad.geometry import quadratic
 from ocelad.geometry.quadratic import Parts, frobenius_distance
 from ocelad.watch.history import RECORD
+from ocelad.watch.prequential import progressive
 from streams import comparisons
 
 SETTINGS = {
@@ -38,7 +39,7 @@ SETTINGS = {
 
 
 def learned(tracker):
-    return tracker.levels_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.mu_, tracker.scale_
+    return tracker.experts_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.mu_, tracker.scale_
 
 
 def same(one, other):
@@ -78,7 +79,7 @@ def test_a_record_does_not_depend_on_batches(every):
 def test_what_is_recorded():
     """Against the public methods, one comparison at a time."""
     pairs, y = comparisons(seed=2, steps=80, n=4)
-    tracker, other = MetricTracker(scale=1.0), MetricTracker(scale=1.0)
+    tracker, other = (MetricTracker.rice().set_params(scale=1.0) for _ in range(2))
     history = History(tracker)
     tracker.partial_fit(pairs, y)
     M, mu = np.zeros((4, 4)), 1.0
@@ -89,7 +90,7 @@ def test_what_is_recorded():
         assert row["loss"] == pytest.approx(max(0.0, 1.0 - label * (mu - u @ M @ u)))
         assert row["error"] == ((u @ M @ u <= mu) != (label > 0))
         other.partial_fit(pair[None], [label])
-        after, levels = other.get_mahalanobis_matrix(), other.levels_
+        after, levels = other.get_mahalanobis_matrix(), other.experts_
         assert row["movement"] == pytest.approx(np.linalg.norm(after - M))
         assert row["threshold"] == other.mu_
         assert row["time_scale"] == time_scale(levels, row["t"])
@@ -134,7 +135,7 @@ def test_watching_from_the_middle():
     assert history.stop() is history
     tracker.partial_fit(pairs, y)
     assert len(history) == 7
-    assert history.weights.shape[1] == len(history.lengths) < len(tracker.levels_)
+    assert history.weights.shape[1] == len(history.lengths) < len(tracker.experts_)
     again = History(tracker, every=10)
     tracker.partial_fit(pairs[:10], y[:10])
     assert again.records["t"].tolist() == [210]
@@ -369,6 +370,23 @@ def test_effective_time_scale():
     assert time_scale(levels, 2) == pytest.approx(2)
 
 
+def test_what_is_recorded_of_a_pool():
+    """Against its own trace."""
+    pairs, y = comparisons(seed=2, steps=80, n=4)
+    tracker, other = MetricTracker(), MetricTracker()
+    history = History(tracker)
+    tracker.partial_fit(pairs, y)
+    trace = progressive(other, pairs, y)
+    assert history.records["loss"].tolist() == trace.loss.tolist()
+    assert history.records["error"].tolist() == (trace.similar != (y > 0)).tolist()
+    np.testing.assert_array_equal(history.weights, trace.weights)
+    experts = other.experts_
+    assert history.kinds == tuple(experts["kind"])
+    assert history.lengths.tolist() == experts["length"].tolist()
+    assert history.records["time_scale"][-1] == time_scale(experts, 80)
+    assert set(history.kinds) == {"replay", "euclid", "rice"}
+
+
 def test_frame():
     pd = pytest.importorskip("pandas")
     pairs, y = comparisons(seed=9, steps=50, n=4)
@@ -377,10 +395,14 @@ def test_frame():
     tracker.partial_fit(pairs, y)
     frame = history.frame()
     assert isinstance(frame, pd.DataFrame)
-    assert list(frame.columns) == [*RECORD.names[1:], "weight_0", "weight_1", "weight_2"]
+    rice = ["rice 8", "rice 16", "rice 32"]
+    replay = [f"replay {2**k}" for k in range(5, 12)]
+    assert list(frame.columns) == [*RECORD.names[1:], *replay, "euclid", *rice]
     assert frame.index.name == "t"
     assert frame.index.tolist() == list(range(5, 51, 5))
-    np.testing.assert_array_equal(frame[["weight_0", "weight_1", "weight_2"]], history.weights)
+    np.testing.assert_array_equal(frame[rice], history.weights[:, -3:])
+    both = np.flatnonzero(history.lengths == 128)
+    np.testing.assert_allclose(frame["replay 128"], history.weights[:, both[:2]].sum(axis=1))
     np.testing.assert_array_equal(frame["loss"], history.records["loss"])
 
 

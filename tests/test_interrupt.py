@@ -102,10 +102,10 @@ PAIRS, Y = comparisons(seed=13, steps=30, n=4)
 
 
 def learned(tracker):
-    metrics = [(metric.M.tobytes(), metric.mu) for metric in tracker.level_metrics_]
+    metrics = [(metric.M.tobytes(), metric.mu) for metric in tracker.expert_metrics_]
     engine = tracker._engine
     state = (engine.ocelad if isinstance(engine, BoxEngine) else engine).state
-    return engine.t, state.tobytes(), tracker.levels_.tobytes(), metrics, tracker._scale
+    return engine.t, state.tobytes(), tracker.experts_.tobytes(), metrics, tracker._scale
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -18,6 +18,7 @@ from ocelad import (
     AdaNormalHedge,
     CoinBetting,
     FixedShare,
+    GroupedShare,
     Intervals,
     Logistic,
     MetricTracker,
@@ -35,6 +36,7 @@ from ocelad.engine.kernels import run
 from ocelad.engine.mixture import columns
 from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
+from trackers import either, rice
 
 
 def listed(tracker):
@@ -67,6 +69,8 @@ def fixture_dictionary(request, monkeypatch):
         {"origin": 0.3, "regularizer": Unregularized(), "base": Intervals(8, "continue")},
         {"origin": np.diag([2.0, 1.0, 0.5, 0.0, 0.0, 1.0, 1.0])},
         {"scale": None, "base": 2},
+        {"weights": GroupedShare(), "memory": 100},
+        {"weights": GroupedShare(0.1, 0.0), "loss": Logistic(), "base": 2, "scale": None},
     ],
     ids=repr,
 )
@@ -74,15 +78,15 @@ def test_the_stack_is_the_list(options, dictionary):
     pairs, y = comparisons(seed=4, steps=260, n=7)
     pairs[50, 1] = pairs[50, 0]  # a zero difference
     pairs[60] = pairs[59]
-    stack = MetricTracker(**options)
+    stack = rice(**options)
     boxes = listed(stack)
     for part in np.array_split(np.arange(260), [1, 2, 9, 100]):
         stack.partial_fit(pairs[part], y[part])
         boxes.partial_fit(pairs[part], y[part])
-        assert stack.levels_["length"].tolist() == boxes.levels_["length"].tolist()
-        np.testing.assert_allclose(stack.levels_["weight"], boxes.levels_["weight"], rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(stack.levels_["loss"], boxes.levels_["loss"], rtol=1e-9, atol=1e-9)
-        for one, other in zip(stack.level_metrics_, boxes.level_metrics_, strict=True):
+        assert stack.experts_["length"].tolist() == boxes.experts_["length"].tolist()
+        np.testing.assert_allclose(stack.experts_["weight"], boxes.experts_["weight"], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(stack.experts_["loss"], boxes.experts_["loss"], rtol=1e-9, atol=1e-9)
+        for one, other in zip(stack.expert_metrics_, boxes.expert_metrics_, strict=True):
             np.testing.assert_allclose(one.M, other.M, atol=1e-10 * max(1e-3, np.abs(other.M).max()))
             assert one.mu == pytest.approx(other.mu, rel=1e-10)
     assert type(stack._engine) is StackEngine
@@ -92,12 +96,12 @@ def test_the_stack_is_the_list(options, dictionary):
 
 def test_rows_stay_orthonormal_and_room_grows_as_needed():
     pairs, y = comparisons(seed=5, steps=20_000, n=12)
-    tracker = MetricTracker(regularizer=NuclearNorm(0.01))
+    tracker = rice(regularizer=NuclearNorm(0.01))
     tracker.partial_fit(pairs[:3], y[:3])
     engine = tracker._engine
     small = engine.stack.columns.nbytes
     tracker.partial_fit(pairs[3:], y[3:])
-    stack, levels = engine.stack, len(tracker.levels_)
+    stack, levels = engine.stack, len(tracker.experts_)
     assert small < stack.columns.nbytes <= (levels + 5) * 12 * 12 * 8
     for slot in stack.order[:levels]:
         Q = columns(engine.stack, slot)
@@ -105,15 +109,16 @@ def test_rows_stay_orthonormal_and_room_grows_as_needed():
         assert (stack.eigenvalues[slot, : Q.shape[1]] > 0).all()
 
 
+@either
 @pytest.mark.parametrize("n", [5, 100])
-def test_a_pickle_that_cannot_be_is_refused(n):
+def test_a_pickle_that_cannot_be_is_refused(n, new):
     """Kernels do not look where they write: what comes from elsewhere is checked."""
     pairs, y = comparisons(seed=5, steps=20, n=n)
-    rebuild, (*parts, learned) = MetricTracker().partial_fit(pairs, y)._engine.__reduce__()
+    rebuild, (*parts, learned) = new().partial_fit(pairs, y)._engine.__reduce__()
     assert rebuild(*parts, learned).t == 20
     assert ("dictionary" in learned) == (n == 100)
     for name in learned:
-        with pytest.raises(ValueError, match=r"must be (int|float)64 of shape|count has entries too small"):
+        with pytest.raises(ValueError, match=r"must be (int|float)(32|64) of shape|count has entries too small"):
             rebuild(*parts, learned | {name: learned[name][:-1]})
         with pytest.raises(KeyError, match=name):
             rebuild(*parts, {other: array for other, array in learned.items() if other != name})
@@ -127,7 +132,7 @@ def test_a_pickle_that_cannot_be_is_refused(n):
 def test_low_levels_are_low_rank():
     """A learner that has seen few comparisons keeps few rows, and costs as little."""
     pairs, y = comparisons(seed=6, steps=300, n=60)
-    engine = MetricTracker(base=1).partial_fit(pairs, y)._engine
+    engine = rice(base=1).partial_fit(pairs, y)._engine
     ranks = engine.stack.rank[engine.stack.order[: engine.levels]]
     assert all(rank <= 2 ** (level + 1) for level, rank in enumerate(ranks))
 
@@ -179,7 +184,7 @@ def test_nothing_is_compiled_twice():
     sides = [csr_array(pairs[:, side]) for side in (0, 1)]
     for side in sides:
         side.data.flags.writeable = False
-    for weights in (FixedShare(), CoinBetting()):
+    for weights in (FixedShare(), CoinBetting(), GroupedShare()):
         tracker = MetricTracker(weights=weights, scale=None)
         for given in (pairs, np.asfortranarray(pairs), pairs[::-1], sides):
             for labels in (y, frozen, strided):
@@ -195,20 +200,20 @@ def test_nothing_is_compiled_twice():
 def test_a_capped_rank_keeps_the_most_important_directions(dictionary):
     """Against the list of black boxes, and against the literal reference."""
     pairs, y = comparisons(seed=7, steps=200, n=20)
-    stack = MetricTracker(max_rank=4, scale=None)
+    stack = rice(max_rank=4, scale=None)
     boxes = listed(stack).partial_fit(pairs, y)
     stack.partial_fit(pairs, y)
     assert stack._engine.dictionary == dictionary
     literal = Literal(20, 8.0, 0.02, base=8, threshold_step=0.1, combiner="share", max_rank=4)
     for (x, z), label in zip(pairs, y, strict=True):
         literal.update(x - z, label)
-    for one, other, key in zip(stack.level_metrics_, boxes.level_metrics_, literal.act(literal.t), strict=True):
+    for one, other, key in zip(stack.expert_metrics_, boxes.expert_metrics_, literal.act(literal.t), strict=True):
         assert np.linalg.matrix_rank(one.M, tol=1e-9) <= 4
         np.testing.assert_allclose(one.M, other.M, atol=1e-10)
         np.testing.assert_allclose(one.M, literal.M[key], atol=1e-10)
     np.testing.assert_allclose(stack.discarded_, boxes.discarded_, atol=1e-9)
     assert stack.discarded_.max() > 0
-    assert (MetricTracker(max_rank=20).partial_fit(pairs, y).discarded_ == 0).all()
+    assert (rice(max_rank=20).partial_fit(pairs, y).discarded_ == 0).all()
 
 
 @pytest.mark.usefixtures("dictionary")
@@ -217,11 +222,11 @@ def test_sparse_differences_are_learned_as_dense_ones():
     pairs, y = comparisons(seed=8, steps=700, n=30)
     pairs *= rng.random(size=pairs.shape) < 0.15
     pairs[40, 1] = pairs[40, 0]
-    dense, rows = MetricTracker(), MetricTracker()
+    dense, rows = rice(), rice()
     for part in (slice(1), slice(1, 90), slice(90, 700)):
         dense.partial_fit(pairs[part], y[part])
         rows.partial_fit(tuple(csr_array(pairs[part, side]) for side in (0, 1)), y[part])
-    for one, other in zip(dense.level_metrics_, rows.level_metrics_, strict=True):
+    for one, other in zip(dense.expert_metrics_, rows.expert_metrics_, strict=True):
         np.testing.assert_allclose(one.M, other.M, atol=1e-10 * np.abs(one.M).max())
     np.testing.assert_allclose(dense.pair_distance(pairs), rows.pair_distance(pairs), rtol=1e-9)
 
@@ -233,7 +238,7 @@ def test_dictionaries_with_surplus_columns_are_looked_after(monkeypatch):
     pairs = rng.normal(size=(steps, 2, 16)) @ rng.normal(size=(16, n)) + 0.01 * rng.normal(size=(steps, 2, n))
     size = np.square(pairs[:, 0, :5] - pairs[:, 1, :5]).sum(axis=1)
     y = np.where(size < np.median(size), 1, -1)
-    tracker = MetricTracker(regularizer=NuclearNorm(0.01), base=32)
+    tracker = rice(regularizer=NuclearNorm(0.01), base=32)
     for part in np.array_split(np.arange(steps), 4):
         tracker.partial_fit(pairs[part], y[part])
         engine = tracker._engine
@@ -254,10 +259,10 @@ def test_features_met_long_ago_are_forgotten():
     y = rng.choice([-1, 1], size=steps)
     rows = tuple(csr_array(points[:, side]) for side in (0, 1))
     options = {"regularizer": NuclearNorm(1.0), "scale": 1.0}
-    tracker = MetricTracker(**options).partial_fit(rows, y)
-    boxes = MetricTracker(**options, ensemble=lambda spawn: Rice(spawn, 8))
+    tracker = rice(**options).partial_fit(rows, y)
+    boxes = rice(**options, ensemble=lambda spawn: Rice(spawn, 8))
     boxes.partial_fit(points[:300, :, :250], y[:300])
-    stack = MetricTracker(**options).partial_fit(tuple(side[:300] for side in rows), y[:300])
+    stack = rice(**options).partial_fit(tuple(side[:300] for side in rows), y[:300])
     M = boxes.get_mahalanobis_matrix()
     np.testing.assert_allclose(stack.get_mahalanobis_matrix()[:250, :250], M, atol=1e-10 * np.abs(M).max())
     engine = tracker._engine
@@ -280,12 +285,12 @@ def test_features_met_long_ago_are_forgotten():
 def test_learners_of_full_rank(options, tmp_path):
     """Against the list of black boxes; one by one, and through a file, to the bit."""
     pairs, y = comparisons(seed=12, steps=420, n=66)
-    stack = MetricTracker(regularizer=Unregularized(), **options)
+    stack = rice(regularizer=Unregularized(), **options)
     boxes, single = listed(stack), clone(stack)
     stack.partial_fit(pairs, y)
     boxes.partial_fit(pairs, y)
     assert stack._engine.stack.rank.max() >= 65
-    for one, other in zip(stack.level_metrics_, boxes.level_metrics_, strict=True):
+    for one, other in zip(stack.expert_metrics_, boxes.expert_metrics_, strict=True):
         np.testing.assert_allclose(one.M, other.M, atol=1e-10 * max(1e-3, np.abs(other.M).max()))
     np.testing.assert_allclose(stack.transform(pairs[:5, 0]), boxes.transform(pairs[:5, 0]), atol=1e-9)
     for t in range(420):
@@ -302,21 +307,22 @@ def test_comparisons_that_come_again_and_again():
     few = np.concatenate([rng.normal(size=(3, 2, 66)), rng.normal(size=(70, 2, 66))])
     order = np.concatenate([3 + np.arange(70), rng.integers(0, 3, size=400)])
     y = rng.choice([-1, 1], size=len(order))
-    stack = MetricTracker(regularizer=Unregularized(), step=0.5)
+    stack = rice(regularizer=Unregularized(), step=0.5)
     boxes, single = listed(stack), clone(stack)
     stack.partial_fit(few[order], y)
     boxes.partial_fit(few[order], y)
-    for one, other in zip(stack.level_metrics_, boxes.level_metrics_, strict=True):
+    for one, other in zip(stack.expert_metrics_, boxes.expert_metrics_, strict=True):
         np.testing.assert_allclose(one.M, other.M, atol=1e-10 * max(1e-3, np.abs(other.M).max()))
     for k, label in zip(order, y, strict=True):
         single.partial_fit(few[k : k + 1], [label])
     assert np.array_equal(single.get_mahalanobis_matrix(), stack.get_mahalanobis_matrix())
 
 
-def test_a_block_that_was_interrupted_is_known_to_have_been_learned(monkeypatch):
+@either
+def test_a_block_that_was_interrupted_is_known_to_have_been_learned(new, monkeypatch):
     """Ctrl-C is heard as the kernel returns."""
     pairs, y = comparisons(seed=11, steps=300, n=6)
-    tracker, whole = MetricTracker().partial_fit(pairs[:5], y[:5]), MetricTracker().partial_fit(pairs, y)
+    tracker, whole = new().partial_fit(pairs[:5], y[:5]), new().partial_fit(pairs, y)
 
     def stop(*given):
         if learn(*given):
@@ -330,21 +336,22 @@ def test_a_block_that_was_interrupted_is_known_to_have_been_learned(monkeypatch)
     monkeypatch.setattr(run, "run", learn)
     t = tracker._engine.t
     assert 5 < t < 300
-    assert len(tracker.levels_) == tracker._engine.levels
+    assert len(tracker.experts_) == tracker._engine.fixed + tracker._engine.levels
     tracker.partial_fit(pairs[t:], y[t:])
     assert np.array_equal(tracker.get_mahalanobis_matrix(), whole.get_mahalanobis_matrix())
 
 
-def test_copies_have_arrays_of_their_own():
+@either
+def test_copies_have_arrays_of_their_own(new):
     """Kernels find arrays by address: a copy must not write into the original."""
     pairs, y = comparisons(seed=9, steps=80, n=6)
-    tracker = MetricTracker().partial_fit(pairs[:40], y[:40])
+    tracker = new().partial_fit(pairs[:40], y[:40])
     before = tracker.get_mahalanobis_matrix()
     copies = [copy.deepcopy(tracker), pickle.loads(pickle.dumps(tracker))]
     for other in copies:
         other.partial_fit(pairs[40:], y[40:])
         assert np.array_equal(tracker.get_mahalanobis_matrix(), before)
-    alone = MetricTracker().partial_fit(pairs, y)
+    alone = new().partial_fit(pairs, y)
     for other in copies:
         assert np.array_equal(other.get_mahalanobis_matrix(), alone.get_mahalanobis_matrix())
 
@@ -352,7 +359,7 @@ def test_copies_have_arrays_of_their_own():
 @pytest.mark.usefixtures("dictionary")
 def test_loose_columns_are_mended():
     pairs, y = comparisons(seed=10, steps=1024, n=10)
-    tracker = MetricTracker().partial_fit(pairs[:1000], y[:1000])
+    tracker = rice().partial_fit(pairs[:1000], y[:1000])
     engine = tracker._engine
     slot = engine.stack.order[engine.levels - 1]
     engine.stack.columns[slot] *= 1 + 1e-7

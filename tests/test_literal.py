@@ -6,6 +6,7 @@ import pytest
 from literal import Literal
 from ocelad import Intervals, MetricTracker, OceladWeights
 from streams import comparisons
+from trackers import rice
 
 PAPER = dict(step=1.0, strength=0.01)
 DEFAULTS = dict(step=8.0, strength=0.02, threshold_step=0.1, combiner="share", scale="auto")
@@ -16,10 +17,10 @@ def compare(tracker, literal, pairs, y):
     for (x, z), label in zip(pairs, y, strict=True):
         literal.update(x - z, label)
     p = literal.probabilities()
-    levels = tracker.levels_
+    levels = tracker.experts_
     assert levels["length"].tolist() == [s - q + 1 for q, s in p]
     np.testing.assert_allclose(levels["weight"], list(p.values()), rtol=1e-10)
-    for metric, interval in zip(tracker.level_metrics_, p, strict=True):
+    for metric, interval in zip(tracker.expert_metrics_, p, strict=True):
         difference = np.linalg.norm(metric.M * literal.unit**2 - literal.M[interval])
         assert difference <= 1e-10 * np.linalg.norm(literal.M[interval])
         assert metric.mu == pytest.approx(literal.mu[interval], rel=1e-10)
@@ -36,7 +37,7 @@ def compare(tracker, literal, pairs, y):
 @pytest.mark.parametrize("setting", ["paper", "defaults"])
 def test_3000_steps_at_dimension_25(setting, base, start):
     pairs, y = comparisons(seed=1, steps=3000)
-    tracker = MetricTracker.paper(**PAPER) if setting == "paper" else MetricTracker()
+    tracker = MetricTracker.paper(**PAPER) if setting == "paper" else rice()
     tracker.set_params(base=Intervals(base, start))
     compare(tracker, Literal(25, base=base, start=start, **(PAPER if setting == "paper" else DEFAULTS)), pairs, y)
 

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from given import Given, semidefinite
-from ocelad import MetricTracker
+from ocelad import Intervals, MetricTracker, Step
 from ocelad.geometry.quadratic import Dense, Parts
 from ocelad.neighbors import MovingIndex, change, projection
 from ocelad.neighbors import index as index_module
 from ocelad.neighbors.projection import Projection
 from streams import comparisons
+from trackers import rice
 
 
 def rounding(M, u):
@@ -162,12 +163,15 @@ def test_the_trackers_own_distance_and_threshold():
 @pytest.mark.parametrize(
     ("tracker", "steps", "form"),
     [
-        (MetricTracker(), 20, Parts),  # fewer directions than features: never multiplied out
-        (MetricTracker(), 400, Dense),
-        (MetricTracker.cautious(), 20, None),
+        (rice(), 20, Parts),  # fewer directions than features: never multiplied out
+        (rice(), 400, Dense),
+        (rice(step=Step(32.0, capped=True), base=Intervals(128, "continue")), 20, None),
+        (rice(n_components=3), 100, None),
+        (MetricTracker(), 20, None),
+        (MetricTracker(), 400, None),
         (MetricTracker(n_components=3), 100, None),
     ],
-    ids=["few", "many", "cautious", "components"],
+    ids=["few", "many", "continue", "components", "pool-few", "pool", "pool-components"],
 )
 def test_whatever_a_tracker_has_learned(tracker, steps, form):
     """Measured and projected. No distance is small beside trace(M) |u|^2, so 1e-9 of it is above rounding."""

@@ -4,8 +4,22 @@ import numpy as np
 import pytest
 
 from literal import Literal
-from ocelad import L1, CoinBetting, Hinge, LogDet, Logistic, MetricTracker, Rice, SquaredHinge, Step, VonNeumann
+from ocelad import (
+    L1,
+    CoinBetting,
+    FixedShare,
+    GroupedShare,
+    Hinge,
+    LogDet,
+    Logistic,
+    MetricTracker,
+    Rice,
+    SquaredHinge,
+    Step,
+    VonNeumann,
+)
 from streams import comparisons
+from trackers import either, rice
 
 DEFAULTS = dict(step=8.0, strength=0.02, base=8, threshold_step=0.1, combiner="share", scale="auto")
 
@@ -46,7 +60,7 @@ class LiteralOrders(Literal):
 
 def agree(tracker, literal):
     p = literal.probabilities()
-    np.testing.assert_allclose(tracker.levels_["weight"], list(p.values()), rtol=1e-9)
+    np.testing.assert_allclose(tracker.experts_["weight"], list(p.values()), rtol=1e-9)
     M, mu = literal.average(p)
     np.testing.assert_allclose(tracker.get_mahalanobis_matrix() * literal.unit**2, M, atol=1e-9 * np.abs(M).max())
     assert tracker.mu_ == pytest.approx(mu, rel=1e-9)
@@ -68,19 +82,21 @@ def triplets(seed, steps, n=6):
 def test_weighted_pairs_are_the_papers_with_a_weighted_loss():
     pairs, y = comparisons(seed=0, steps=400, n=6)
     weight = np.random.default_rng(1).choice([0.25, 1.0, 3.0], size=400)
-    tracker, literal = MetricTracker().partial_fit(pairs, y, sample_weight=weight), LiteralWeighted(6, **DEFAULTS)
+    tracker, literal = rice().partial_fit(pairs, y, sample_weight=weight), LiteralWeighted(6, **DEFAULTS)
     for (x, z), label, w in zip(pairs, y, weight, strict=True):
         literal.update(x - z, (label, w))
     agree(tracker, literal)
 
 
-@pytest.mark.parametrize("weights", [MetricTracker().weights, CoinBetting()], ids=["compiled", "general"])
+@pytest.mark.parametrize(
+    "weights", [GroupedShare(), FixedShare(), CoinBetting()], ids=["pool", "compiled", "general"]
+)
 def test_weight_one_is_none_and_weight_zero_is_absent(weights):
     pairs, y = comparisons(seed=2, steps=60, n=4)
     kept = np.arange(60) % 3 > 0
     plain = MetricTracker(weights=weights).partial_fit(pairs[kept], y[kept])
     weighted = MetricTracker(weights=weights).partial_fit(pairs, y, sample_weight=kept.astype(float))
-    assert plain.levels_.tobytes() == weighted.levels_.tobytes()
+    assert plain.experts_.tobytes() == weighted.experts_.tobytes()
     np.testing.assert_array_equal(plain.get_mahalanobis_matrix(), weighted.get_mahalanobis_matrix())
     before = weighted.get_mahalanobis_matrix()
     weighted.partial_fit(pairs, y, sample_weight=np.zeros(60))
@@ -95,27 +111,29 @@ def test_bad_weights_are_refused(weight):
 
 
 @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), Logistic()], ids=repr)
-def test_weights_of_any_size(loss):
+@either
+def test_weights_of_any_size(loss, new):
     """A huge one is refused before anything changes, not when its square overflows; a tiny one is learned."""
     pairs, y = comparisons(seed=2, steps=20, n=4)
-    tracker = MetricTracker(loss=loss).partial_fit(pairs, y)
-    before = tracker.levels_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.scale_
+    tracker = new(loss=loss).partial_fit(pairs, y)
+    before = tracker.experts_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.scale_
     with pytest.raises(ValueError, match=r"sample_weight must be .* from 0 to 1e\+100"):
         tracker.partial_fit(pairs, y, sample_weight=np.where(np.arange(20) == 9, 1e160, 1.0))
-    assert before == (tracker.levels_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.scale_)
+    assert before == (tracker.experts_.tobytes(), tracker.get_mahalanobis_matrix().tobytes(), tracker.scale_)
     for weight in (1e100, 1e-160, 5e-324):
-        tracker = MetricTracker(loss=loss).partial_fit(pairs, y, sample_weight=np.full(20, weight))
+        tracker = new(loss=loss).partial_fit(pairs, y, sample_weight=np.full(20, weight))
         assert np.isfinite(tracker.get_mahalanobis_matrix()).all()
 
 
+@either
 @pytest.mark.parametrize(("cut", "max_rank"), [(100, None), (280, 2)])
-def test_weights_that_come_on_the_way_are_those_of_black_boxes(cut, max_rank):
+def test_weights_that_come_on_the_way_are_those_of_black_boxes(cut, max_rank, new):
     pairs, y = comparisons(seed=3, steps=300, n=6)
     weight = np.where(np.arange(300) < cut, 1.0, 2.0)
-    both = MetricTracker(max_rank=max_rank).partial_fit(pairs[:cut], y[:cut])
+    both = new(max_rank=max_rank).partial_fit(pairs[:cut], y[:cut])
     both.partial_fit(pairs[cut:], y[cut:], weight[cut:])
-    boxes = MetricTracker(max_rank=max_rank, ensemble=lambda spawn: Rice(spawn, 8)).partial_fit(pairs, y, weight)
-    np.testing.assert_allclose(both.levels_["weight"], boxes.levels_["weight"], rtol=1e-8)
+    boxes = new(max_rank=max_rank, ensemble=lambda spawn: Rice(spawn, 8)).partial_fit(pairs, y, weight)
+    np.testing.assert_allclose(both.experts_["weight"], boxes.experts_["weight"], rtol=1e-8)
     np.testing.assert_allclose(both.get_mahalanobis_matrix(), boxes.get_mahalanobis_matrix(), atol=1e-9)
     np.testing.assert_allclose(both.discarded_, boxes.discarded_, atol=1e-9)
 
@@ -125,17 +143,18 @@ def test_weights_that_come_on_the_way_are_those_of_black_boxes(cut, max_rank):
 
 def test_triplets_are_the_papers_with_another_loss():
     abc = triplets(seed=4, steps=400)
-    tracker, literal = MetricTracker().partial_fit_triplets(abc), LiteralOrders(6, **DEFAULTS)
+    tracker, literal = rice().partial_fit_triplets(abc), LiteralOrders(6, **DEFAULTS)
     for a, b, c in abc:
         literal.update(np.stack([a - b, a - c]) / np.sqrt(2), None)
     agree(tracker, literal)
     assert tracker.mu_ == 1
 
 
-def test_a_triplet_is_a_quadruplet():
+@either
+def test_a_triplet_is_a_quadruplet(new):
     abc = triplets(seed=5, steps=80)
-    one = MetricTracker().partial_fit_triplets(abc)
-    other = MetricTracker().partial_fit_quadruplets(abc[:, [0, 1, 0, 2]])
+    one = new().partial_fit_triplets(abc)
+    other = new().partial_fit_quadruplets(abc[:, [0, 1, 0, 2]])
     np.testing.assert_array_equal(one.get_mahalanobis_matrix(), other.get_mahalanobis_matrix())
 
 
@@ -152,8 +171,9 @@ def test_a_triplet_is_a_quadruplet():
     ],
     ids=repr,
 )
-def test_triplets_are_learned_with_every_kind_of_part(options):
-    tracker = MetricTracker(**options)
+@either
+def test_triplets_are_learned_with_every_kind_of_part(options, new):
+    tracker = new(**options)
     for part in np.array_split(triplets(seed=6, steps=300), 3):
         tracker.partial_fit_triplets(part)
     test = triplets(seed=7, steps=300)
@@ -162,24 +182,26 @@ def test_triplets_are_learned_with_every_kind_of_part(options):
     assert right.mean() > euclid.mean() + 0.05
 
 
-def test_pairs_and_triplets_alternate_and_a_batch_is_a_loop():
+@either
+def test_pairs_and_triplets_alternate_and_a_batch_is_a_loop(new):
     abc, (pairs, y) = triplets(seed=8, steps=40), comparisons(seed=8, steps=40, n=6)
-    batch, loop = MetricTracker(), MetricTracker()
+    batch, loop = new(), new()
     for part in np.array_split(np.arange(40), 4):
         batch.partial_fit_triplets(abc[part]).partial_fit(pairs[part], y[part])
         for k in part:
             loop.partial_fit_triplets(abc[k : k + 1])
         for k in part:
             loop.partial_fit(pairs[k : k + 1], y[k : k + 1])
-    assert batch.levels_.tobytes() == loop.levels_.tobytes()
+    assert batch.experts_.tobytes() == loop.experts_.tobytes()
     np.testing.assert_array_equal(batch.get_mahalanobis_matrix(), loop.get_mahalanobis_matrix())
 
 
 @pytest.mark.parametrize("factor", [1e-120, 1e120])
-def test_triplets_are_scale_free(factor):
+@either
+def test_triplets_are_scale_free(factor, new):
     abc = triplets(seed=9, steps=100)
-    one, other = MetricTracker().partial_fit_triplets(abc), MetricTracker().partial_fit_triplets(factor * abc)
-    np.testing.assert_allclose(one.levels_["weight"], other.levels_["weight"], rtol=1e-7)
+    one, other = new().partial_fit_triplets(abc), new().partial_fit_triplets(factor * abc)
+    np.testing.assert_allclose(one.experts_["weight"], other.experts_["weight"], rtol=1e-7)
     np.testing.assert_allclose(one.pair_distance(abc[:, :2]), other.pair_distance(factor * abc[:, :2]), rtol=1e-7)
 
 

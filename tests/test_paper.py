@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from ocelad import MetricTracker
 from ocelad.cli.demo import METHODS
-from ocelad.studies import Results, Study, run_trial, summarise
+from ocelad.studies import Results, Study, methods, run_trial, summarise
 
 AFTER = "paper, losses after"
 STUDY = Study((*METHODS, AFTER))
@@ -28,9 +29,16 @@ def good(results, method, segment=None, last=None):
 
 
 def test_error_of_the_recommended_and_of_the_papers_setting(results):
-    assert error(results, "ocelad") == pytest.approx(0.028, abs=0.010)
+    assert error(results, "ocelad") == pytest.approx(0.017, abs=0.006)
     assert error(results, "paper's setting") == pytest.approx(0.064, abs=0.020)
     assert error(results, "COMID, high rate") == pytest.approx(0.042, abs=0.012)
+
+
+def test_error_of_rice_alone(monkeypatch):
+    monkeypatch.setitem(methods.METHODS, "RICE", MetricTracker.rice)
+    study = Study(("RICE",))
+    results = Results.of(study, [run_trial(study, trial) for trial in range(2)])
+    assert results.error.mean() == pytest.approx(0.028, abs=0.010)
 
 
 def test_ocelad_adapts_to_every_kind_of_change(results):

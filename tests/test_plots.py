@@ -10,6 +10,8 @@ from matplotlib.colors import to_hex
 
 from ocelad import ChangeAlarm, Event, History, MetricTracker, Pool, plots
 from ocelad.track import TimeLine
+from ocelad.track.timeline import NUMBERS
+from ocelad.watch.history import weights_by_name
 from streams import comparisons
 
 
@@ -53,7 +55,10 @@ def test_time_scales_add_up_to_one_and_jumps_are_marked(watched):
     top = axes.collections[-1].get_paths()[0].vertices[:, 1].max()
     assert top == pytest.approx(1.0)
     names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == [f"{length:g}" for length in tracker.levels_["length"][::-1]]
+    experts = tracker.experts_
+    assert (
+        names == list(weights_by_name(experts["kind"].tolist(), experts["length"], experts["weight"][None]))[::-1]
+    )
     assert [line.get_xdata()[0] for line in axes.get_lines()] == [event.t for event in history.events]
     assert [text.get_text() for text in axes.texts] == ["jump"]
 
@@ -78,7 +83,7 @@ def test_embedding_places_points_where_the_metric_does(watched):
             axes.collections[number].get_offsets(), tracker.transform(X[labels == label])[:, :2], atol=1e-12
         )
     (bar,) = axes.get_lines()
-    assert np.ptp(bar.get_xdata()) == pytest.approx(np.sqrt(tracker.mu_))
+    assert np.ptp(bar.get_xdata()) == pytest.approx(tracker.threshold_)
 
 
 def boxes(artists):
@@ -111,7 +116,9 @@ def lines_with(times):
     t = np.arange(500.0, 150_001.0, 500.0)
     events = tuple(Event(k, "jump" if k < times[-1] else "drift", k, 1.0) for k in times)
     weights = np.full((len(t), 4), 0.25)
-    return TimeLine(t, t, t % 7 / 7, t / t, t, t, t, 2.0 ** np.arange(4), weights, events)
+    numbers = dict.fromkeys(NUMBERS, t) | {"error": t % 7 / 7, "accuracy": t / t, "majority": t / t}
+    experts = {"in_charge": ("rice 1",) * len(t), "kinds": ("rice",) * 4, "lengths": 2.0 ** np.arange(4)}
+    return TimeLine(**numbers, **experts, weights=weights, events=events)
 
 
 def test_many_events_are_in_the_legend_and_few_are_named_within_the_axes():

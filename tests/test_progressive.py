@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
-from ocelad import ChangeAlarm, CoinBetting, History, Logistic, MetricTracker, SaolWeights, VonNeumann
+from ocelad import (
+    ChangeAlarm,
+    CoinBetting,
+    GroupedShare,
+    History,
+    Logistic,
+    MetricTracker,
+    SaolWeights,
+    VonNeumann,
+)
 from ocelad.baselines import comid
 from ocelad.watch.prequential import progressive
 from ocelad.watch.scores import Running
@@ -17,6 +26,7 @@ from streams import comparisons
 
 TRACKERS = {
     "recommended": MetricTracker,
+    "rice": MetricTracker.rice,
     "paper": MetricTracker.paper,
     "logistic": lambda: MetricTracker(loss=Logistic()),
     "not compiled": lambda: MetricTracker(weights=CoinBetting()),
@@ -29,25 +39,32 @@ TRACKERS = {
 
 def one_by_one(tracker, pairs, y):
     """What the tracker says to each comparison before it learns it; nan to the first."""
-    said = [(np.nan, np.nan, True)]
+    said = [(np.nan, np.nan, True, np.nan)]
     for k in range(len(y)):
         if k:
             own = pairs[k : k + 1]
-            said.append((tracker.pair_distance(own)[0] ** 2, tracker.mu_, tracker.predict(own)[0] > 0))
+            even, pooled = tracker.get_metric().decision.even, isinstance(tracker.weights, GroupedShare)
+            assert pooled or even == tracker.mu_
+            probability = tracker.mixture_proba(own)[0, 1] if pooled else np.nan
+            said.append((tracker.pair_distance(own)[0] ** 2, even, tracker.predict(own)[0] > 0, probability))
         tracker.partial_fit(pairs[k : k + 1], y[k : k + 1])
     return [np.array(column)[1:] for column in zip(*said, strict=True)]
 
 
 # from 100 features on, a stack keeps its learners in another form
-@pytest.mark.parametrize(("name", "n"), [*((name, 4) for name in TRACKERS), ("recommended", 110), ("paper", 110)])
+@pytest.mark.parametrize(
+    ("name", "n"), [*((name, 4) for name in TRACKERS), ("recommended", 110), ("rice", 110), ("paper", 110)]
+)
 def test_foreseen_is_what_the_tracker_would_have_said(name, n):
     pairs, y = comparisons(seed=3, steps=70, n=n)
     pairs[20] *= 1e3  # longer than a difference may count
-    squares, thresholds, similar = one_by_one(TRACKERS[name](), pairs, y)
+    squares, thresholds, similar, probabilities = one_by_one(TRACKERS[name](), pairs, y)
     seen = progressive(TRACKERS[name](), pairs, y)
     np.testing.assert_allclose(seen.squared_distance[1:], squares, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(seen.threshold[1:], thresholds, rtol=1e-12)
     assert seen.similar[1:].tolist() == similar.tolist()
+    usual = np.arange(1, 70) != 20  # of that one, the probability is that of the difference as it counts
+    np.testing.assert_allclose(seen.probability[1:][usual], probabilities[usual], rtol=1e-9)
 
 
 def test_what_is_far_beyond_all_before_is_foreseen_to_be_far():
@@ -68,9 +85,9 @@ def test_it_learns_what_the_tracker_would_have_learned(name):
     assert (one.get_mahalanobis_matrix() == other.get_mahalanobis_matrix()).all()
     assert one.mu_ == other.mu_
     assert one.scale_ == other.scale_
-    levels = seen.levels(-1)
+    levels = seen.after(-1)
     for column in ("length", "weight", "loss"):
-        np.testing.assert_array_equal(levels[column], other.levels_[column])
+        np.testing.assert_array_equal(levels[column], other.experts_[column])
     assert one._history is None
 
 
@@ -137,7 +154,7 @@ def test_an_alarm_goes_on_from_its_state():
     for k in range(len(y)):
         wrong = bool(k and tracker.predict(pairs[k : k + 1])[0] != y[k])
         tracker.partial_fit(pairs[k : k + 1], y[k : k + 1])
-        outcomes.append((wrong, tracker.levels_))
+        outcomes.append((wrong, tracker.experts_))
         states.append(json.dumps(alarm.state()))
         event = alarm.update(*outcomes[-1])
         if event is not None:

@@ -45,6 +45,7 @@ NAMES = {
     "FollowTheRegularizedLeader",
     "Frobenius",
     "GradientDescent",
+    "GroupedShare",
     "Hinge",
     "History",
     "Intervals",

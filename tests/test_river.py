@@ -99,7 +99,8 @@ def test_probability_is_above_a_half_exactly_within_the_threshold():
         model.learn_one(pair(x, z), kind == other)
     seen = set()
     for (x, _), (z, _) in pairwise(points):
-        p, within = model.predict_proba_one(pair(x, z)), model.distance_one(pair(x, z)) ** 2 <= model.metric.mu
+        p = model.predict_proba_one(pair(x, z))
+        within = model.distance_one(pair(x, z)) <= model.metric.tracker.threshold_
         assert model.predict_one(pair(x, z)) == within == (p[True] >= 0.5)
         seen.add(within)
     assert seen == {True, False}

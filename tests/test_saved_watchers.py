@@ -9,13 +9,14 @@ from forge import assert_memory_within_the_limit, forged, option, put
 from ocelad import ChangeAlarm, FileError, History, MetricTracker, SquaredFrobenius, SupervisedMetricTracker
 from ocelad.neighbors import MovingIndex
 from streams import comparisons
+from trackers import either, rice
 
 N, STEPS = 6, 300
 PAIRS, Y = comparisons(seed=1, steps=STEPS, n=N)
 
 
-def watched(**options):
-    tracker = MetricTracker(base=4)
+def watched(new=MetricTracker, **options):
+    tracker = new(base=4)
     return tracker, History(tracker, **options)
 
 
@@ -32,6 +33,7 @@ def seen(history):
     )
 
 
+@either
 @pytest.mark.parametrize("cut", [1, 6, 7, 100, 151, 299])
 @pytest.mark.parametrize(
     "options",
@@ -44,8 +46,8 @@ def seen(history):
     ],
     ids=["plain", "every", "full", "alarm", "events"],
 )
-def test_a_history_goes_on_bit_for_bit(options, cut):
-    tracker, history = watched(**options)
+def test_a_history_goes_on_bit_for_bit(options, cut, new):
+    tracker, history = watched(new, **options)
     learn(tracker, 0, cut)
     data = ocelad.dumps(tracker)
     again = ocelad.loads(data)
@@ -61,8 +63,9 @@ def test_a_history_goes_on_bit_for_bit(options, cut):
     assert seen(again._history) == seen(history)
 
 
-def test_an_alarm_was_heard():
-    tracker, history = watched(alarm=ChangeAlarm(steps=5.0))
+@either
+def test_an_alarm_was_heard(new):
+    tracker, history = watched(new, alarm=ChangeAlarm(steps=5.0))
     learn(tracker, 0, STEPS)
     assert history.events
     assert ocelad.loads(ocelad.dumps(tracker))._history.events == history.events
@@ -83,7 +86,7 @@ def test_a_history_that_began_late_or_looks_no_more():
 
 
 def test_histories_of_slow_engines_and_of_trackers_behind():
-    tracker = MetricTracker(regularizer=SquaredFrobenius(0.05), step=0.5)
+    tracker = rice(regularizer=SquaredFrobenius(0.05), step=0.5)
     history = History(tracker, every=3)
     again = ocelad.loads(ocelad.dumps(learn(tracker, 0, 40)))
     for each in (tracker, again):
@@ -200,9 +203,10 @@ def test_alarms_of_others_are_refused():
         (put(lambda a: a[1:], "history.M"), "M must be"),
         (put(lambda a: a.ravel(), "history.outcomes"), "outcomes must be"),
         (put(lambda a: a + 0.5, "history.outcomes"), "errors of 0 or 1"),
-        (put(lambda a: a + np.array([0.5, 0, 0]), "history.outcomes"), "different times"),
-        (put(lambda a: a + np.array([100.0, 0, 0]), "history.outcomes"), "different times"),
+        (put(lambda a: a + np.array([0.5, 0, 0, 0]), "history.outcomes"), "different times"),
+        (put(lambda a: a + np.array([100.0, 0, 0, 0]), "history.outcomes"), "different times"),
         (put(lambda a: a[::-1].copy(), "history.outcomes"), "different times"),
+        (put(lambda a: a * np.array([1.0, 1, 1, 0]) - np.array([0, 0, 0, 0.5]), "history.outcomes"), "log losses"),
         (put(1, "history", "alarm", "x"), "alarm is not one"),
         (put(lambda a: a * np.nan, "history.relevance"), "relevance must be finite"),
         (put(np.zeros(1), "history.more"), "history's arrays are"),

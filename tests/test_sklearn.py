@@ -3,10 +3,15 @@
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from ocelad import SupervisedMetricTracker
+from ocelad import MetricTracker, SupervisedMetricTracker
 from rows import RowsOfPairs
 
-ESTIMATORS = [SupervisedMetricTracker(), RowsOfPairs()]  # a pairs learner by itself gets but one check
+ESTIMATORS = [  # a pairs learner by itself gets but one check
+    SupervisedMetricTracker(),
+    RowsOfPairs(),
+    SupervisedMetricTracker(MetricTracker.rice()),
+    RowsOfPairs(pooled=False),
+]
 CHECKS = [pair for estimator in ESTIMATORS for pair in estimator_checks_generator(estimator)]
 
 

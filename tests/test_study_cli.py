@@ -114,7 +114,7 @@ def test_rates_are_chosen_kept_and_used(monkeypatch, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["synthetic", "--methods", "nobody"], "methods must be all, or among ocelad, papers-setting"),
+        (["synthetic", "--methods", "nobody"], "methods must be all, or among ocelad, rice, papers-setting"),
         (["synthetic", "--segments", "100:A"], "expected STEPS:CLUSTERING:DRIFT"),
         (["synthetic", "--segments", "100:C:0"], "segment 0 needs steps >= 1, A or B"),
         (["synthetic", "--shares", "a,b"], "expected numbers separated by commas"),

@@ -20,7 +20,7 @@ def fixture_embeddings():
     placed = []
     for seed in range(2):
         rng = np.random.default_rng(seed)
-        data, tracker = DriftingClusters.draw(rng), MetricTracker()
+        data, tracker = DriftingClusters.draw(rng), MetricTracker.rice()
         for block in blocks(data, rng, 49, (Segment(700, "A", 0.0), Segment(700, "B", 0.05))):
             tracker.partial_fit(block.pairs, block.y)
             Z = tracker.transform(data.points @ block.rotation.T)[:, :3]

@@ -60,7 +60,7 @@ def test_a_batch_is_a_loop(strategy):
     for x, label in zip(X, y, strict=True):
         loop.partial_fit(x[None], [label])
     np.testing.assert_array_equal(batch.transform(X), loop.transform(X))
-    assert batch.tracker_.levels_.tobytes() == loop.tracker_.levels_.tobytes()
+    assert batch.tracker_.experts_.tobytes() == loop.tracker_.experts_.tobytes()
 
 
 def test_it_is_the_pairs_tracker_behind():

@@ -7,6 +7,7 @@ from scipy import sparse
 from ocelad import CoinBetting, MetricTracker, SupervisedMetricTracker
 from ocelad.engine import rows
 from ocelad.fleet import KeyedTrackers
+from trackers import either
 
 
 def documents(seed, m, n=40):
@@ -24,25 +25,26 @@ def dense(X, Z):
 def close(one, other):
     M = other.get_mahalanobis_matrix()
     np.testing.assert_allclose(one.get_mahalanobis_matrix(), M, atol=1e-10 * np.abs(M).max())
-    np.testing.assert_allclose(one.levels_["weight"], other.levels_["weight"], rtol=1e-10)
+    np.testing.assert_allclose(one.experts_["weight"], other.experts_["weight"], rtol=1e-10)
     assert one.mu_ == pytest.approx(other.mu_, rel=1e-12)
 
 
 def same(one, other):
     np.testing.assert_array_equal(one.get_mahalanobis_matrix(), other.get_mahalanobis_matrix())
-    assert one.levels_.tobytes() == other.levels_.tobytes()
+    assert one.experts_.tobytes() == other.experts_.tobytes()
     assert one.scale_ == other.scale_
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix])
-def test_sparse_pairs_are_dense_pairs(kind, monkeypatch):
+@either
+def test_sparse_pairs_are_dense_pairs(kind, new, monkeypatch):
     monkeypatch.setattr(rows, "BLOCK_ENTRIES", 400)  # several blocks
     X, Z, y = documents(seed=0, m=90)
-    one, other = MetricTracker().partial_fit((kind(X), kind(Z)), y), MetricTracker().partial_fit(dense(X, Z), y)
+    one, other = new().partial_fit((kind(X), kind(Z)), y), new().partial_fit(dense(X, Z), y)
     close(one, other)
     np.testing.assert_allclose(one.pair_distance([kind(X), kind(Z)]), other.pair_distance(dense(X, Z)), atol=1e-10)
     np.testing.assert_allclose(one.transform(kind(X)), one.transform(X.toarray()), atol=1e-10)
-    short = MetricTracker(n_components=3).fit((kind(X), kind(Z)), y)
+    short = new(n_components=3).fit((kind(X), kind(Z)), y)
     np.testing.assert_allclose(
         short.pair_distance((kind(X), kind(Z))), short.pair_distance(dense(X, Z)), atol=1e-10
     )

@@ -12,6 +12,7 @@ import ocelad
 from ocelad import ChangeAlarm, History, MetricTracker, SupervisedMetricTracker
 from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
+from trackers import either
 
 WRITERS, READERS, CALLS = 2, 4, 500
 
@@ -32,11 +33,12 @@ def writes(number, n):
 
 
 def state(tracker):
-    return tracker._engine.t, tracker.get_mahalanobis_matrix().tobytes(), tracker.levels_.tobytes()
+    return tracker._engine.t, tracker.get_mahalanobis_matrix().tobytes(), tracker.experts_.tobytes()
 
 
+@either
 @pytest.mark.parametrize("n", [5, 104], ids=["columns", "dictionary"])
-def test_writers_and_readers_take_turns(n, tmp_path, monkeypatch):
+def test_writers_and_readers_take_turns(n, new, tmp_path, monkeypatch):
     run, turns, owner = StackEngine.run, [], {}
 
     def noted(self, rows, *rest):
@@ -45,7 +47,7 @@ def test_writers_and_readers_take_turns(n, tmp_path, monkeypatch):
         run(self, rows, *rest)
 
     pairs, y = comparisons(seed=9, steps=20, n=n)
-    tracker = MetricTracker().partial_fit(pairs, y)
+    tracker = new().partial_fit(pairs, y)
     alone, engine, seen = copy.copy(tracker), tracker._engine, set()
     monkeypatch.setattr(StackEngine, "run", noted)
 
@@ -63,7 +65,7 @@ def test_writers_and_readers_take_turns(n, tmp_path, monkeypatch):
             elif what == 1:
                 assert np.isfinite(tracker.transform(pairs[:, 0])).all()
             elif what == 2:
-                assert tracker.levels_["weight"].sum() == pytest.approx(1.0)
+                assert tracker.experts_["weight"].sum() == pytest.approx(1.0)
             elif what == 3 and call % 4 == 0:
                 ocelad.save(tracker, path)
                 seen.add(state(ocelad.load(path)))
@@ -87,20 +89,21 @@ def test_writers_and_readers_take_turns(n, tmp_path, monkeypatch):
     assert len(seen) > 1
 
 
-def test_trackers_of_many_sizes_share_the_scratch_of_a_thread():
+@either
+def test_trackers_of_many_sizes_share_the_scratch_of_a_thread(new):
     """Whatever one has left there is nothing to another, also in threads that work at the same time."""
     sizes = (3, 104, 5, 40, 120)
     streams = {n: comparisons(seed=n, steps=60, n=n) for n in sizes}
 
     def by_turns(_):
-        trackers = {n: MetricTracker() for n in sizes}
+        trackers = {n: new() for n in sizes}
         for t in range(60):
             for n, tracker in trackers.items():
                 pairs, y = streams[n]
                 tracker.partial_fit(pairs[t : t + 1], y[t : t + 1])
         return {n: state(tracker) for n, tracker in trackers.items()}
 
-    wanted = {n: state(MetricTracker().partial_fit(*streams[n])) for n in sizes}
+    wanted = {n: state(new().partial_fit(*streams[n])) for n in sizes}
     with ThreadPoolExecutor(3) as pool:
         for found in pool.map(by_turns, range(3)):
             assert found == wanted

@@ -12,11 +12,13 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from sklearn.metrics import log_loss, roc_auc_score
 
 from ocelad import Intervals, MetricTracker, NuclearNorm, Step, load, save
 from ocelad.data.tables import comparisons as form_of
 from ocelad.data.tables import read_rows
 from ocelad.track import Run, outputs, read_timeline
+from ocelad.watch.history import in_charge
 from ocelad.watch.prequential import progressive
 from streams import comparisons
 from test_cli import run
@@ -51,16 +53,22 @@ def predictions(folder):
         return list(csv.DictReader(file))
 
 
+def signed_root(x):
+    """Of the threshold on squared distances: below 0 nothing is similar."""
+    return np.copysign(np.sqrt(np.abs(x)), x)
+
+
 def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, table, tmp_path):
     assert track(monkeypatch, table, tmp_path / "run") in (0, None)
     pairs, y = comparisons(seed=0, steps=600, n=N)
-    tracker = MetricTracker.cautious()
+    tracker = MetricTracker()
     seen, rows = progressive(tracker, pairs, y), predictions(tmp_path / "run")
     assert [int(row["t"]) for row in rows] == list(range(1, 601))
     assert [int(row["line"]) for row in rows] == list(range(2, 602))
     assert [int(row["y"]) for row in rows] == y.tolist()
     assert [float(row["distance"]) for row in rows] == np.sqrt(seen.squared_distance).tolist()
-    assert [float(row["threshold"]) for row in rows] == np.sqrt(seen.threshold).tolist()
+    assert [float(row["threshold"]) for row in rows] == signed_root(seen.threshold).tolist()
+    assert [float(row["probability"]) for row in rows] == seen.probability.tolist()
     assert [int(row["predicted"]) for row in rows] == np.where(seen.similar, 1, -1).tolist()
     learned = load(tmp_path / "run" / "tracker.ocelad")
     assert (learned.get_mahalanobis_matrix() == tracker.get_mahalanobis_matrix()).all()
@@ -71,11 +79,21 @@ def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, tab
     assert line.error.tolist() == [wrong[k : k + 100].mean() for k in range(0, 600, 100)]
     assert line.loss == pytest.approx([np.mean(seen.loss[k : k + 100]) for k in range(0, 600, 100)])
     assert line.accuracy[-1] == (~wrong).mean()
-    assert line.threshold[-1] == tracker.mu_
-    assert line.weights[-1].tolist() == tracker.levels_["weight"].tolist()
-    assert line.lengths.tolist() == tracker.levels_["length"].tolist()
+    assert signed_root(line.threshold[-1]) == pytest.approx(tracker.threshold_)
+    assert line.majority[-1] == max((y > 0).mean(), (y < 0).mean())
+    assert line.auc[-1] == pytest.approx(roc_auc_score(y, seen.probability), abs=1e-3)
+    assert line.log_loss[-1] == pytest.approx(log_loss(y, seen.probability))
+    place = np.minimum((10 * seen.probability).astype(int), 9)
+    off = [abs((seen.probability - (y > 0))[place == k].sum()) for k in range(10)]
+    assert line.calibration_error[-1] == pytest.approx(sum(off) / 600)
+    assert line.in_charge[-1] == in_charge(tracker.experts_)
+    assert line.kinds == tuple(tracker.experts_["kind"])
+    assert line.weights[-1].tolist() == tracker.experts_["weight"].tolist()
+    assert line.lengths.tolist() == tracker.experts_["length"].tolist()
     out = capsys.readouterr()
-    assert f"600 comparisons from 600 rows, 0 rejected\naccuracy {1 - wrong.mean():.4f}, AUC" in out.out
+    assert f"600 comparisons from 600 rows, 0 rejected\naccuracy {1 - wrong.mean():.4f} (" in out.out
+    assert f"log loss {line.log_loss[-1]:.4f}, expected calibration error" in out.out
+    assert f"in charge: {line.in_charge[-1]}" in out.out
     assert "comparisons/s" in out.err
 
 
@@ -121,7 +139,7 @@ def deadly(monkeypatch, after):
 FORMS = {
     "comparisons": [],
     "labelled rows": ["--label", "y", "--pairs", "random", "--features", "x_*", "--within", "day"],
-    "balanced rows": ["--label", "y", "--memory", "20", "--paper"],
+    "balanced rows": ["--label", "y", "--recent", "20", "--paper"],
 }
 
 
@@ -381,6 +399,9 @@ def test_a_bad_row_that_was_corrected_is_gone_on_from(monkeypatch, table, tmp_pa
         (["--label", "kind"], 1, "there is no column kind"),
         (["--label", "y", "--features", "f*"], 1, "no column matches 'f*'"),
         (["--max-rank", "0"], 2, "max-rank"),
+        (["--memory", "8"], 2, "memory"),
+        (["--memory", "64", "--rice"], 2, "exclude one another"),
+        (["--paper", "--rice"], 2, "exclude one another"),
         (["--step", "nan"], 1, "step must be a finite number > 0, got nan"),
         (["--step", "inf"], 1, "step must be a finite number > 0, got inf"),
         (["--strength", "nan"], 1, "strength must be >= 0 and finite, got nan"),
@@ -398,9 +419,28 @@ def test_options_reach_the_tracker(monkeypatch, table, tmp_path):
     words = ["--step", "2", "--strength", "0.05", "--base", "4", "--max-rank", "2", "--no-predictions"]
     assert track(monkeypatch, table, tmp_path / "run", *words) in (0, None)
     learned = load(tmp_path / "run" / "tracker.ocelad")
-    assert (learned.step, learned.base) == (Step(2.0, capped=True), Intervals(4, "continue"))
+    assert (learned.step, learned.base) == (Step(2.0), Intervals(4))
     assert (learned.regularizer, learned.max_rank) == (NuclearNorm(0.05), 2)
     assert not (tmp_path / "run" / "predictions.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], MetricTracker()),
+        (["--memory", "64"], MetricTracker(memory=64)),
+        (["--rice"], MetricTracker.rice()),
+        (["--paper"], MetricTracker.paper()),
+    ],
+)
+def test_which_tracker_it_is(monkeypatch, table, tmp_path, words, expected):
+    assert track(monkeypatch, table, tmp_path / "run", *words) in (0, None)
+    learned = load(tmp_path / "run" / "tracker.ocelad")
+    assert (learned.weights, learned.memory) == (expected.weights, expected.memory)
+    line = read_timeline(tmp_path / "run" / "timeline.csv")
+    pooled = words in ([], ["--memory", "64"])
+    assert np.isnan(line.log_loss[-1]) == (not pooled)
+    assert set(line.kinds) == ({"replay", "euclid", "rice"} if pooled else {"rice"})
 
 
 def test_a_run_can_be_had_without_the_command(table, tmp_path):

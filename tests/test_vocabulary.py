@@ -10,23 +10,31 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from ocelad import CoinBetting, LogDet, Mahalanobis, MetricTracker
+from ocelad import CoinBetting, FixedShare, GroupedShare, LogDet, Mahalanobis, MetricTracker
 from ocelad.engine.stack_engine import StackEngine
 from ocelad.tracker.inputs import PreprocessorError
 from streams import comparisons
+from trackers import either, rice
 
 PAIRS, Y = comparisons(seed=0, steps=200, n=6)
 LATER, LATER_Y = comparisons(seed=1, steps=100, n=6)
 
 
-@pytest.fixture(name="tracker")
-def fixture_tracker():
-    return MetricTracker().partial_fit(PAIRS, Y)
+@pytest.fixture(name="tracker", params=[MetricTracker, rice], ids=["pool", "rice"])
+def fixture_tracker(request):
+    return request.param().partial_fit(PAIRS, Y)
+
+
+def tracked(tracker):
+    """The threshold on distances where odds are even; of RICE the root of mu."""
+    even = tracker.get_metric().decision.even
+    assert isinstance(tracker.weights, GroupedShare) or even == tracker.mu_
+    return np.copysign(np.sqrt(abs(even)), even)
 
 
 def same(one, other):
     np.testing.assert_array_equal(one.get_mahalanobis_matrix(), other.get_mahalanobis_matrix())
-    assert one.levels_.tobytes() == other.levels_.tobytes()
+    assert one.experts_.tobytes() == other.experts_.tobytes()
     assert (one.mu_, one.scale_) == (other.mu_, other.scale_)
 
 
@@ -56,7 +64,8 @@ def test_hooks_that_code_written_for_metric_learn_calls(tracker):
     np.testing.assert_array_equal(by_index._prepare_inputs([2, 0]), LATER[[2, 0], 0])
 
 
-def test_probabilities_are_logistic_in_the_margin(tracker):
+def test_probabilities_of_rice_are_logistic_in_the_margin():
+    tracker = rice().partial_fit(PAIRS, Y)
     d = tracker.pair_distance(LATER)
     p = tracker.predict_proba(LATER)
     assert tracker.predict_proba.__name__ == "predict_proba"  # by which scorers know it
@@ -70,6 +79,33 @@ def test_probabilities_are_logistic_in_the_margin(tracker):
     assert (tracker.predict_proba(1e200 * LATER) == [1, 0]).all()
 
 
+@pytest.mark.parametrize("count", [1, 20, 100])  # few are measured without forming the metric
+def test_probabilities_fall_with_the_distance_and_are_even_at_the_threshold(tracker, count):
+    far = np.concatenate([LATER[:count], 1e3 * LATER[:3], 0 * LATER[:1], 1e200 * LATER[:1]])
+    for limit in (None, 0.5, -1.0, 0.0):
+        if limit is not None:
+            tracker.set_threshold(limit)
+        d, p = tracker.pair_distance(far), tracker.predict_proba(far)
+        np.testing.assert_allclose(p.sum(axis=1), 1)
+        assert (np.diff(p[np.argsort(d), 1]) <= 0.0).all()
+        predicted = tracker.predict(far)
+        np.testing.assert_array_equal(predicted, np.where(d <= tracker.threshold_, 1, -1))
+        np.testing.assert_array_equal(predicted, np.where(p[:, 1] >= 0.5, 1, -1))
+        assert (p[-1] == [1, 0]).all()
+
+
+def test_only_a_pool_mixes_probabilities():
+    pool = MetricTracker().partial_fit(PAIRS, Y)
+    p = pool.mixture_proba(LATER)
+    assert p.shape == (100, 2)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert ((p > 0) & (p < 1)).all()
+    with pytest.raises(AttributeError, match="weights must be GroupedShare"):
+        rice().partial_fit(PAIRS, Y).mixture_proba(LATER)
+    with pytest.raises(ValueError, match="6 features"):
+        pool.mixture_proba(LATER[..., :3])
+
+
 # fit, partial_fit and the threshold
 
 
@@ -77,19 +113,19 @@ def test_fit_forgets_streams_and_calibrates(tracker):
     fitted = clone(tracker).partial_fit(LATER, LATER_Y).fit(PAIRS, Y)
     same(fitted, tracker)
     tracker.calibrate_threshold(PAIRS, Y)
-    assert fitted.threshold_ == tracker.threshold_ != np.sqrt(fitted.mu_)
+    assert fitted.threshold_ == tracker.threshold_ != tracked(fitted)
     generous = clone(tracker).fit(PAIRS, Y, calibration_params={"strategy": "max_tpr", "min_rate": 0.0})
     assert (generous.predict(PAIRS)[Y == 1] == 1).all()
 
 
 def test_after_partial_fit_the_threshold_is_the_tracked_one(tracker):
-    assert tracker.threshold_ == np.sqrt(tracker.mu_)
+    assert tracker.threshold_ == tracked(tracker)
     tracker.set_threshold(3.0)
     assert tracker.threshold_ == 3.0
     tracker.partial_fit(LATER[:0], LATER_Y[:0])
     assert tracker.threshold_ == 3.0
     tracker.partial_fit(LATER, LATER_Y)
-    assert tracker.threshold_ == np.sqrt(tracker.mu_)
+    assert tracker.threshold_ == tracked(tracker)
 
 
 @pytest.mark.parametrize(
@@ -126,15 +162,17 @@ def test_classes_are_accepted(tracker):
         tracker.partial_fit(PAIRS, Y, classes=[1, 2, 3])
 
 
-def test_works_in_a_search():
-    search = GridSearchCV(MetricTracker(), {"step": [1.0, 8.0]}, cv=3).fit(PAIRS, Y)
+@either
+def test_works_in_a_search(new):
+    search = GridSearchCV(new(), {"step": [1.0, 8.0]}, cv=3).fit(PAIRS, Y)
     assert search.best_score_ > 0.6
     for scoring in ("accuracy", "f1", "average_precision", "neg_log_loss", "neg_brier_score"):
-        assert np.isfinite(cross_val_score(MetricTracker(), PAIRS, Y, scoring=scoring, cv=3)).all()
+        assert np.isfinite(cross_val_score(new(), PAIRS, Y, scoring=scoring, cv=3)).all()
 
 
-def test_nothing_before_the_first_comparison():
-    tracker = MetricTracker()
+@either
+def test_nothing_before_the_first_comparison(new):
+    tracker = new()
     assert not hasattr(tracker, "predict_proba")
     for ask in (
         lambda: tracker.components_,
@@ -152,14 +190,13 @@ def test_nothing_before_the_first_comparison():
 # Indicators
 
 
-def test_pairs_by_indicators():
+@either
+def test_pairs_by_indicators(new):
     rng = np.random.default_rng(2)
     points, rows = rng.normal(size=(30, 6)), rng.integers(30, size=(200, 2))
-    formed = MetricTracker().partial_fit(points[rows], Y)
+    formed = new().partial_fit(points[rows], Y)
     for given in (points, points.tolist(), lambda rows: points[rows]):
-        tracker = (
-            MetricTracker(preprocessor=given).partial_fit(rows[:50], Y[:50]).partial_fit(points[rows[50:]], Y[50:])
-        )
+        tracker = new(preprocessor=given).partial_fit(rows[:50], Y[:50]).partial_fit(points[rows[50:]], Y[50:])
         same(tracker, formed)
         np.testing.assert_array_equal(tracker.predict(rows), formed.predict(points[rows]))
         np.testing.assert_array_equal(tracker.transform(np.arange(30)), formed.transform(points))
@@ -218,14 +255,16 @@ def test_n_components_out_of_range(k):
 # Setting the components
 
 
-@pytest.mark.parametrize("weights", [MetricTracker().weights, CoinBetting()], ids=["compiled", "general"])
+@pytest.mark.parametrize(
+    "weights", [GroupedShare(), FixedShare(), CoinBetting()], ids=["pool", "compiled", "general"]
+)
 @pytest.mark.parametrize("known", [False, True])
 def test_learners_begin_at_the_components_that_were_set(known, weights):
     L = np.random.default_rng(3).normal(size=(4, 6))
     tracker = MetricTracker(scale=0.5, weights=weights)
     if known:
         tracker.partial_fit(PAIRS, Y)
-    mu = tracker.mu_ if known else 1.0
+    limit = tracker.threshold_ if known else None
     tracker.components_ = L
     np.testing.assert_array_equal(tracker.components_, L)
     np.testing.assert_allclose(tracker.transform(PAIRS[:, 0]), PAIRS[:, 0] @ L.T)
@@ -233,7 +272,7 @@ def test_learners_begin_at_the_components_that_were_set(known, weights):
         tracker.pair_distance(PAIRS), np.linalg.norm((PAIRS[:, 0] - PAIRS[:, 1]) @ L.T, axis=1)
     )
     if known:
-        assert tracker.threshold_ == np.sqrt(mu)
+        assert tracker.threshold_ == limit
     else:
         with pytest.raises(AttributeError, match=r"threshold .* has not been set"):
             tracker.predict(PAIRS)
@@ -242,7 +281,8 @@ def test_learners_begin_at_the_components_that_were_set(known, weights):
     for pair, label in zip(LATER, LATER_Y, strict=True):
         loop.partial_fit(pair[None], [label])
     same(batch, loop)
-    assert batch.mu_ >= 1
+    assert batch._engine.recipe.mu == pytest.approx(max(1.0, limit * abs(limit)) if known else 1.0, rel=1e-12)
+    assert weights == GroupedShare() or batch.mu_ >= 1
     if not known:
         same(batch, MetricTracker(scale=0.5, weights=weights, origin=L.T @ L * 0.25).partial_fit(LATER, LATER_Y))
 
@@ -262,9 +302,10 @@ def fixture_ctrl_c_at_once(monkeypatch):
     return press
 
 
+@either
 @pytest.mark.parametrize("known", [False, True])
-def test_learning_that_has_not_begun_leaves_what_was_set(known, ctrl_c_at_once):
-    tracker, L = MetricTracker(), np.diag(np.arange(1.0, 7.0))
+def test_learning_that_has_not_begun_leaves_what_was_set(known, new, ctrl_c_at_once):
+    tracker, L = new(), np.diag(np.arange(1.0, 7.0))
     if known:
         tracker.partial_fit(PAIRS, Y)
     tracker.components_ = L
@@ -276,18 +317,20 @@ def test_learning_that_has_not_begun_leaves_what_was_set(known, ctrl_c_at_once):
     same(tracker.partial_fit(LATER, LATER_Y), untouched.partial_fit(LATER, LATER_Y))
 
 
-def test_learning_that_has_not_begun_reads_no_options(ctrl_c_at_once):
-    tracker = MetricTracker()
+@either
+def test_learning_that_has_not_begun_reads_no_options(new, ctrl_c_at_once):
+    tracker = new()
     ctrl_c_at_once(tracker)
     tracker.set_params(base=2)
-    same(tracker.partial_fit(PAIRS[..., :3], Y), MetricTracker(base=2).partial_fit(PAIRS[..., :3], Y))
+    same(tracker.partial_fit(PAIRS[..., :3], Y), new(base=2).partial_fit(PAIRS[..., :3], Y))
 
 
-def test_a_good_start_helps():
+@either
+def test_a_good_start_helps(new):
     """Where the cold tracker still guesses, the warm one knows."""
-    teacher = MetricTracker().partial_fit(*comparisons(seed=4, steps=1500, n=10, change=False))
+    teacher = new().partial_fit(*comparisons(seed=4, steps=1500, n=10, change=False))
     pairs, y = comparisons(seed=5, steps=400, n=10, change=False)
-    warm, cold = MetricTracker(), MetricTracker()
+    warm, cold = new(), new()
     warm.components_ = teacher.components_
     right = []
     for k in range(24):
@@ -322,11 +365,10 @@ def test_components_must_suit_the_data_and_the_divergence():
 
 def test_components_on_other_features_forget_everything(tracker):
     tracker.components_ = np.eye(3)
-    same(tracker.partial_fit(PAIRS[..., :3], Y), warm_from_identity())
+    same(tracker.partial_fit(PAIRS[..., :3], Y), warm_from_identity(clone(tracker)))
 
 
-def warm_from_identity():
-    tracker = MetricTracker()
+def warm_from_identity(tracker):
     tracker.components_ = np.eye(3)
     return tracker.partial_fit(PAIRS[..., :3], Y)
 

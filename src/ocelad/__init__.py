@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Unregularized,
         VonNeumann,
     )
+    from .grouped_share import GroupedShare
     from .intervals import Intervals
     from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
     from .ocelad import Ocelad
@@ -55,6 +56,7 @@ _ROOMS = (
     "learners",
     "ocelad",
     "weights",
+    "grouped_share",
     "geometry",
     "tracker",
     "watch.alarms",
@@ -79,6 +81,7 @@ __all__ = [
     "FollowTheRegularizedLeader",
     "Frobenius",
     "GradientDescent",
+    "GroupedShare",
     "Hinge",
     "History",
     "Intervals",

@@ -151,7 +151,7 @@ class Union(Generic[E]):
         return other
 
     def open(self, t: int) -> Opening:
-        numbers, lengths = [], []
+        numbers, lengths, groups = [], [], []
         for part, ensemble in enumerate(self.ensembles):
             inner = ensemble.open(t)
             for slot, size in zip(inner.slots, inner.lengths, strict=True):
@@ -159,11 +159,21 @@ class Union(Generic[E]):
                     self.slots.append((part, slot))
                 numbers.append(self.slots.index((part, slot)))
                 lengths.append(size)
-        return Opening(t, tuple(numbers), tuple(lengths))
+                groups.append(part)
+        return Opening(t, tuple(numbers), tuple(lengths), tuple(groups))
 
     def losses(self, loss: Any) -> Array:
         inner = [ensemble.losses(loss) for ensemble in self.ensembles]
         return np.array([inner[part][slot] for part, slot in self.slots])
+
+    def told(self, losses: Array, before: Array, after: Array) -> None:
+        """Tell the parts that want to know it what the mixture has lost, -log sum p exp(-loss), and the weights
+        after that."""
+        for part, ensemble in enumerate(self.ensembles):
+            if hasattr(ensemble, "told_mixture"):
+                own = [number for number, (owner, _) in enumerate(self.slots) if owner == part]
+                mixed = losses.min() - np.log(before @ np.exp(losses.min() - losses))
+                ensemble.told_mixture(float(mixed), losses[own], after[own])
 
     def update(self, loss: Any) -> None:
         before = copy.copy(self).ensembles

@@ -86,6 +86,8 @@ class Ocelad(Generic[E]):
             self.ensemble.update(loss)  # line 4
             losses = self.ensemble.losses(loss)
         state = self.weights.update(self.state, losses, lambda: loss(self.estimate))  # line 7
+        if hasattr(self.ensemble, "told"):  # there may be learners that begin anew where they lose to the mixture
+            self.ensemble.told(losses, self.probabilities, self.weights.probabilities(state))
         if self.order == "before":
             self.ensemble.update(loss)  # line 4, once the losses are known
         self.state, self.losses = state, losses

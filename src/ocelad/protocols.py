@@ -61,12 +61,14 @@ class Learner(Protocol[E_co]):
 class Opening:
     """Which slots of an ensemble start anew before step ``t`` (counted from 0), and how long they will run.
 
-    A slot that has not been seen before takes the next free number. ``inf`` says that a slot never closes.
+    A slot that has not been seen before takes the next free number. ``inf`` says that a slot never closes. If the
+    ensemble has parts, ``groups`` has the number of the part of each slot.
     """
 
     t: int
     slots: tuple[int, ...]
     lengths: tuple[float, ...]
+    groups: tuple[int, ...] = ()
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ from numba.extending import lower_builtin, models, register_model, type_callable
 
 def view(buffer: Any, at: int, shape: tuple[int, ...]) -> Any:
     """An array of this shape within a buffer; in compiled code, a raw one."""
-    return np.ndarray(shape, buffer.dtype, buffer, 8 * at)
+    return np.ndarray(shape, buffer.dtype, buffer, buffer.itemsize * at)
 
 
 class RawArray(types.Type):

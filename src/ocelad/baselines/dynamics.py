@@ -102,7 +102,7 @@ def dynamic_mirror_descent(
     Examples
     --------
     >>> tracker = dynamic_mirror_descent(step=1.0).partial_fit([[[0.0, 0.0], [1.0, 0.0]]], [-1])
-    >>> [metric.M.diagonal().round(3).tolist() for metric in tracker.level_metrics_]
+    >>> [metric.M.diagonal().round(3).tolist() for metric in tracker.expert_metrics_]
     [[0.99, 0.0], [0.985, 0.005], [0.945, 0.045]]
     """
     return comid(step, strength).set_params(ensemble=Candidates(tuple(dynamics)), weights=FixedShare(rate, share))

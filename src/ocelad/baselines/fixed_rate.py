@@ -52,12 +52,11 @@ class FixedRates:
 def comid(step: float, strength: float = 0.01) -> MetricTracker:
     """Nonadaptive COMID (Kunapuli and Shavlik 2012), as the paper runs it.
 
-    >>> comid(step=1.0).partial_fit([[[0.0], [1.0]]], [-1]).levels_["weight"].tolist()
+    >>> comid(step=1.0).partial_fit([[[0.0], [1.0]]], [-1]).experts_["weight"].tolist()
     [1.0]
     """
-    return MetricTracker(
-        regularizer=NuclearNorm(strength), step=Step(step, threshold=1.0), scale=None, ensemble=FixedRate()
-    )
+    parts = {"regularizer": NuclearNorm(strength), "step": Step(step, threshold=1.0), "ensemble": FixedRate()}
+    return MetricTracker.rice().set_params(**parts, scale=None)
 
 
 def mdml(
@@ -103,7 +102,7 @@ def fixed_share(
     Examples
     --------
     >>> tracker = fixed_share((0.25, 1.0)).partial_fit([[[0.0], [1.0]]], [-1])
-    >>> [metric.M.round(4).item() for metric in tracker.level_metrics_]
+    >>> [metric.M.round(4).item() for metric in tracker.expert_metrics_]
     [0.2475, 0.99]
     """
     return comid(1.0, strength).set_params(ensemble=FixedRates(tuple(steps)), weights=FixedShare(rate, share))

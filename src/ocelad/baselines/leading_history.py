@@ -130,7 +130,7 @@ def leading_history(step: float, strength: float = 0.01, base: int = 1, rate: fl
     Examples
     --------
     >>> tracker = leading_history(step=1.0).partial_fit([[[0.0], [1.0]]] * 3, [-1] * 3)
-    >>> tracker.levels_["length"].tolist()
+    >>> tracker.experts_["length"].tolist()
     [4.0, 8.0, 4.0, 16.0]
     """
     return comid(step, strength).set_params(ensemble=ComidHistories(base), weights=LeadingHistory(rate))

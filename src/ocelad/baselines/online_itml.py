@@ -106,4 +106,5 @@ def online_itml(rate: float, quantiles: tuple[float, float] = (0.05, 0.95), memo
     array([1.])
     """
     learner = FixedRate(Itml(quantiles, memory))
-    return MetricTracker(regularizer=Unregularized(), step=rate, origin=1.0, scale=None, ensemble=learner)
+    parts = {"regularizer": Unregularized(), "step": rate, "origin": 1.0, "ensemble": learner}
+    return MetricTracker.rice().set_params(**parts, scale=None)

@@ -48,7 +48,7 @@ def restarted(
     Examples
     --------
     >>> tracker = restarted(step=1.0).partial_fit([[[0.0], [1.0]]] * 3, [-1] * 3)
-    >>> [metric.M.round(2).item() for metric in tracker.level_metrics_]  # at t = 4 all three levels have opened
+    >>> [metric.M.round(2).item() for metric in tracker.expert_metrics_]  # at t = 4 all three levels have opened
     [0.0, 0.0, 0.0]
     """
     return comid(step, strength).set_params(ensemble=RestartedComid(base), weights=weights)
@@ -82,7 +82,7 @@ def saol(step: float, strength: float = 0.01, base: int = 1, clipped: bool = Tru
     Examples
     --------
     >>> tracker = saol(step=1.0).partial_fit([[[0.0], [1.0]]] * 3, [-1] * 3)
-    >>> tracker.levels_["length"].tolist()
+    >>> tracker.experts_["length"].tolist()
     [1.0, 2.0, 4.0]
     """
     weights = SaolWeights(seed) if clipped else UnclippedSaol(seed)

@@ -11,10 +11,13 @@ import numpy as np
 from .. import KeyedTrackers, MetricTracker, SupervisedMetricTracker, load
 from ..fleet.saved import n_features
 from ..neighbors import MovingIndex
-from ..track import read_timeline
+from ..track import TimeLine, read_timeline
 from ..track.commit import read_progress
-from ..watch.history import time_scale
+from ..watch.history import time_scale, weights_by_name
 from .common import auc_in_words, judged
+
+SHOWN = 5
+"""How many experts are shown, those of most weight."""
 
 
 @click.command()
@@ -85,7 +88,9 @@ def _options(tracker: MetricTracker) -> str:
 
 def _metric(found: Any) -> list[str]:
     tracker = found.tracker_ if isinstance(found, SupervisedMetricTracker) else found
-    metric, levels = tracker.get_metric(), tracker.levels_
+    metric, experts = tracker.get_metric(), tracker.experts_
+    named = weights_by_name(experts["kind"].tolist(), experts["length"], experts["weight"][None])
+    weights = sorted(((name, float(weight[0])) for name, weight in named.items()), key=lambda pair: -pair[1])
     diagonal = metric.M.diagonal()
     names = getattr(tracker, "feature_names_in_", [f"feature {k}" for k in range(metric.n)])
     top = [f"{names[k]} {diagonal[k] / (diagonal.sum() or 1):.3f}" for k in np.argsort(-diagonal)[:5]]
@@ -94,8 +99,9 @@ def _metric(found: Any) -> list[str]:
         f"{type(found).__name__} of {metric.n} features after {t} comparisons",
         _options(tracker),
         f"threshold {tracker.threshold_:.6g} on distances, unit of length {tracker.scale_:.6g}",
-        f"effective memory {time_scale(levels, t):.0f} comparisons; weights "
-        + ", ".join(f"{length:g}: {weight:.3f}" for length, weight, _ in levels.tolist()),
+        f"effective memory {time_scale(experts, t):.0f} comparisons; weights "
+        + ", ".join(f"{name} {weight:.3f}" for name, weight in weights[:SHOWN])
+        + (f", others {sum(weight for _, weight in weights[SHOWN:]):.3f}" if len(weights) > SHOWN else ""),
         f"features that count most: {', '.join(top)}",
     ]
 
@@ -106,11 +112,21 @@ def _timeline(path: Path) -> list[str]:
     return [
         f"time line of {len(line.t)} rows up to comparison {line.t[-1]:.0f}",
         f"error {line.error[0]:.3f} in the first row, {line.error[-1]:.3f} in the last",
-        f"accuracy {line.accuracy[-1]:.4f}, AUC {auc_in_words(line.auc[-1])} so far",
+        f"accuracy {line.accuracy[-1]:.4f} ({line.majority[-1]:.4f} by the more frequent label), "
+        f"AUC {auc_in_words(line.auc[-1])} so far",
+        *([] if np.isnan(line.log_loss[-1]) else [_calibration(line)]),
+        f"in charge: {line.in_charge[-1]}",
         *(alarms[-10:] or ["no alarms"]),
     ]
 
 
+def _calibration(line: TimeLine) -> str:
+    error = line.calibration_error[-1]
+    return f"log loss {line.log_loss[-1]:.4f}, expected calibration error {error:.4f} so far"
+
+
 def _predictions(path: Path) -> list[str]:
-    y, d, threshold, predicted = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(3, 4, 5, 6), ndmin=2).T
-    return [f"{len(y)} predictions: {judged(y, -d / threshold, predicted, 6)}"]
+    converted = np.genfromtxt(path, delimiter=",", skip_header=1, usecols=(3, 4, 5, 6, 7), ndmin=2)
+    y, d, threshold, predicted, p = converted.T
+    scores = -d / threshold if np.isnan(p).any() else p
+    return [f"{len(y)} predictions: {judged(y, scores, predicted, 6)}"]

@@ -21,6 +21,7 @@ from ..track import Run, Settings
 from ..track.lock import lock_folder
 from ..track.run import PREDICTIONS, Stopped
 from ..tracker.pair_sampling import Strategy
+from ..watch.history import in_charge
 from .common import FORMAT, ITEMS, auc_in_words, count, form_for, option
 from .stopping import Stopping
 
@@ -39,7 +40,7 @@ from .stopping import Stopping
     "pairs", "balanced", "With which of the last rows a labelled row is compared.",
     type=click.Choice(get_args(Strategy)),
 )  # fmt: skip
-@count("memory", 128, "How many are the last rows.")
+@count("recent", 128, "How many are the last rows.")
 @count("per-row", 2, "Comparisons of a labelled row.")
 @option("seed", 0, "Of the draw of rows.", type=click.IntRange(0, 2**32 - 1))
 @ITEMS
@@ -49,17 +50,19 @@ from .stopping import Stopping
 @click.option("--no-predictions", is_flag=True, help="Do not write predictions.csv.")
 @click.option("--echo", is_flag=True, help="Print predictions to standard output as they come.")
 @click.option("--paper", is_flag=True, help="The paper's setting instead of the recommended one.")
-@option("step", None, "COMID's step. [default: 32, with --paper 1]", type=click.FloatRange(0, min_open=True))
+@click.option("--rice", is_flag=True, help="RICE alone instead of a pool of experts.")
+@option("memory", None, "The longest window that experts replay. [default: 2048]", type=click.IntRange(32))
+@option("step", None, "COMID's step. [default: 8, with --paper 1]", type=click.FloatRange(0, min_open=True))
 @option("strength", None, "Of the regularizer. [default: 0.02, with --paper 0.01]", type=click.FloatRange(0))
-@count("base", None, "Shortest memory. [default: 128, with --paper 1]")
+@count("base", None, "Shortest memory of RICE. [default: 8, with --paper 1]")
 @option(
     "step-cap/--no-step-cap", None,
-    "No step longer than it takes to mend the comparison at hand. [default: yes, with --paper no]",
+    "No step longer than it takes to mend the comparison at hand. [default: no]",
 )  # fmt: skip
 @count("max-rank", None, "Directions that a learner may keep. [default: all]")
 def track(
     table: str, out: str, resume: bool, new_input: bool, overwrite: bool, skip_bad: bool,
-    label: str | None, within: tuple[str, ...], features: tuple[str, ...], pairs: Strategy, memory: int,
+    label: str | None, within: tuple[str, ...], features: tuple[str, ...], pairs: Strategy, recent: int,
     per_row: int, seed: int, items: str | None, format: Format | None, every: int, checkpoint: int,
     no_predictions: bool, echo: bool, **options: Any,
 ) -> None:  # fmt: skip
@@ -80,7 +83,7 @@ def track(
     """
     if new_input and not resume:
         raise click.UsageError("--new-input is for --resume.")
-    drawn = {"strategy": pairs, "memory": memory, "count": per_row, "seed": seed}
+    drawn = {"strategy": pairs, "memory": recent, "count": per_row, "seed": seed}
     with threadpool_limits(1), Stopping() as stop, ExitStack() as stack:
         try:
             with stop.waiting():
@@ -130,13 +133,19 @@ def _form(
 
 def _tracker(
     paper: bool,
+    rice: bool,
+    memory: int | None,
     step: float | None,
     strength: float | None,
     base: int | None,
     step_cap: bool | None,
     max_rank: int | None,
 ) -> MetricTracker:
-    tracker = MetricTracker.paper() if paper else MetricTracker.cautious()
+    if (paper and rice) or (memory is not None and (paper or rice)):
+        raise click.UsageError("--paper, --rice and --memory exclude one another.")
+    tracker = MetricTracker.paper() if paper else MetricTracker.rice() if rice else MetricTracker()
+    if memory is not None:
+        tracker.set_params(memory=memory)
     return tracker.set_params(
         step=_but(Step.of(tracker.step), size=step, capped=step_cap),
         regularizer=_but(tracker.regularizer, strength=strength),
@@ -177,9 +186,16 @@ def _summary(run: Run) -> str:
     if run.t:
         within = "" if math.isnan(running.auc) else f" (to within {running.auc_error:.0e})"
         lines.append(
-            f"accuracy {running.accuracy:.4f}, AUC {auc_in_words(running.auc)}{within}, "
-            f"mean loss {running.loss / running.count:.4f}, each before it was learned"
+            f"accuracy {running.accuracy:.4f} ({running.majority:.4f} by the more frequent label), "
+            f"AUC {auc_in_words(running.auc)}{within}, each before it was learned"
         )
+        if math.isnan(running.log_loss):
+            lines.append(f"mean loss {running.loss / running.count:.4f}")
+        else:
+            lines.append(
+                f"log loss {running.log_loss:.4f}, expected calibration error {running.calibration_error:.4f}"
+            )
+        lines.append(f"in charge: {in_charge(run.tracker.experts_)}")
     files = [f"{run.folder / name}.csv" for name in ("predictions", "timeline", "rejected")]
     lines += [name for name in (*files, str(run.folder / "tracker.ocelad")) if Path(name).exists()]
     return "\n".join(lines)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Hashable
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import clone
 
 from ..protocols import Array
@@ -53,6 +54,15 @@ class NamedTracker:
             return math.hypot(*(x.get(name, 0.0) - z.get(name, 0.0) for name in {**x, **z}))
         return math.hypot(*self._coordinates(self.columns.vector(x) - self.columns.vector(z)))
 
+    def probability(self, x: Named, z: Named) -> float:
+        """The tracker's probability that two points are similar; one half until something has been learned."""
+        if not self.learned:
+            return 0.5
+        decision = self.tracker.get_metric().decision
+        assert decision is not None  # what a tracker has learned says what distances mean
+        distance = self.distance(x, z)
+        return float(expit(decision.log_odds(distance * distance)))
+
     def transform(self, x: Named) -> dict[Hashable, float]:
         """A coordinate for every feature seen so far."""
         x = checked(x, "x")
@@ -76,8 +86,3 @@ class NamedTracker:
             s, V = np.linalg.eigh(self.tracker.get_mahalanobis_matrix()[:used, :used])
             self._root = (V * np.sqrt(np.maximum(s, 0.0))) @ V.T
         return self._root
-
-    @property
-    def mu(self) -> float:
-        """The threshold on squared distances."""
-        return self.tracker.mu_

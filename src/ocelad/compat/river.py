@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from .. import validation as validate
 from ..protocols import Array
@@ -161,13 +160,9 @@ class PairClassifier(base.Classifier):  # type: ignore[misc]
         self.metric.learn([(columns.vector(first), columns.vector(second))], [bool(y == 1)], columns)
 
     def predict_proba_one(self, x: Named, **_: Any) -> dict[bool, float]:
-        """How sure it is that the points are similar: the logistic function of the margin mu - d^2."""
-        first, second = self._points(x)
-        if not self.metric.learned:
-            return {False: 0.5, True: 0.5}
-        distance = self.metric.distance(first, second)
-        margin = self.metric.mu - distance * distance
-        return {False: float(expit(-margin)), True: float(expit(margin))}
+        """The tracker's probability that the points are similar, and that they are not: calibrated, of a pool."""
+        similar = self.metric.probability(*self._points(x))
+        return {False: 1.0 - similar, True: similar}
 
     def predict_one(self, x: Named, **_: Any) -> bool:
         """Whether the points are similar."""

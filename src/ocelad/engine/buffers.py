@@ -1,4 +1,4 @@
-"""The memory of a stack of learners: two flat buffers with all of its state, and scratch that belongs to a thread.
+"""The memory of a pool of experts: flat buffers with all of its state, and scratch that belongs to a thread.
 
 Buffers are allocated with spare slots and columns. Where those run out, the state is copied into larger ones.
 """
@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from .. import platt
 from ..protocols import Array, Integers
 from .kernels import layout, scratch
 
 SLOTS, COLUMNS = 3, 4  # allocated to begin with
 
-_BY_SLOT = ("sigma", "mu", "discarded", "debt", "losses", "combiner", "rank", "own", "since", "touched")
+SINGLE: type = np.float32
+"""The precision of what replayed experts keep."""
+
+_BY_SLOT = ("sigma", "mu", "discarded", "debt", "rank", "own", "since", "touched")
 
 
 class Buffers:
@@ -31,38 +36,59 @@ class Buffers:
         The capacity: the number of learners, one of them the origin, and of columns that each can have.
     dictionary
         Whether the learners have dictionaries.
+    pool
+        The number of experts that replay windows, the length of the longest, and the number of experts that are
+        there from the start: those, and the Euclidean distance.
+    singles
+        The buffer of single precision of another one; by default a new one.
     """
 
-    def __init__(self, n: int, base: int, slots: int, columns: int, dictionary: bool) -> None:
-        self.n, self.base, self.slots, self.dictionary = n, base, slots, dictionary
+    def __init__(
+        self,
+        n: int,
+        base: int,
+        slots: int,
+        columns: int,
+        dictionary: bool,
+        pool: tuple[int, int, int] = (0, 0, 0),
+        singles: np.ndarray[Any, Any] | None = None,
+    ) -> None:
+        self.n, self.base, self.slots, self.dictionary, self.pool = n, base, slots, dictionary, pool
         self.columns = _multiple_of_four(columns)
-        self.sizes = n, slots, self.columns, self.columns + layout.RECENT_CAPACITY if dictionary else 0
-        floats, integers = layout.stack_sizes(*self.sizes)
+        height = self.columns + layout.RECENT_CAPACITY if dictionary else 0
+        self.sizes = n, slots, self.columns, height, *pool
+        floats, integers, single = layout.stack_sizes(*self.sizes)
         self.floats, self.integers = np.zeros(floats), np.zeros(integers, dtype=np.int64)
-        self.integers[: layout.TIME] = self.sizes
+        self.singles = np.zeros(single, SINGLE) if singles is None else singles
+        self.integers[: layout.SIZES] = self.sizes
         stack = self.stack
         stack.order[: slots - 1] = np.arange(1, slots)  # slot 0 is the origin's, the others wait to be taken
         stack.lengths[:] = base * np.exp2(np.arange(slots))
-        stack.losses[:] = np.nan
+        stack.losses[:], stack.calibration[:, platt.SLOPE] = np.nan, 1.0
 
     @cached_property
     def stack(self) -> layout.Stack:
         """What is in the buffers, as arrays."""
-        return layout.lay_out(self.floats, self.integers)
+        return layout.lay_out(self.floats, self.integers, self.singles)
 
     def __copy__(self) -> Buffers:
         if self.dictionary:  # most of it may be empty, and need not be copied
-            return self._resized(self.slots, self.columns)
+            return self._resized(self.slots, self.columns, self.singles.copy())
         other = object.__new__(Buffers)
-        other.__dict__.update(self.__dict__, floats=self.floats.copy(), integers=self.integers.copy())
+        own = {name: getattr(self, name).copy() for name in ("floats", "integers", "singles")}
+        other.__dict__.update(self.__dict__, **own)
         other.__dict__.pop("stack", None)
         return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the views: those of a pickle would not be into its buffers."""
+        return {name: value for name, value in self.__dict__.items() if name != "stack"}
 
     def with_capacity(self, levels: int, columns: int) -> Buffers:
         """These, if they have the capacity for that many levels and columns, else a larger copy."""
         if levels < self.slots and columns <= self.columns:
             return self
-        return self._resized(max(self.slots, levels + 1), max(self.columns, columns))
+        return self._resized(max(self.slots, levels + 1), max(self.columns, columns), self.singles)
 
     def grown(self, levels: int, columns: int, max_rank: int) -> Buffers:
         """The same, with spare capacity where copying is expensive: that of dictionaries."""
@@ -72,9 +98,9 @@ class Buffers:
             columns = max(columns, min(2 * self.columns, max_rank + 1))  # full ones are better kept close together
         return self.with_capacity(levels, min(self.n, columns))
 
-    def _resized(self, slots: int, columns: int) -> Buffers:
+    def _resized(self, slots: int, columns: int, singles: np.ndarray[Any, Any]) -> Buffers:
         """A copy with this capacity, which must not be smaller."""
-        new = Buffers(self.n, self.base, slots, columns, self.dictionary)
+        new = Buffers(self.n, self.base, slots, columns, self.dictionary, self.pool, singles)
         stack, old, height = new.stack, self.stack, self.stack.factors.shape[1]
         if self.dictionary:
             for slot in range(self.slots):  # sparse comparisons leave most of a dictionary empty
@@ -90,12 +116,15 @@ class Buffers:
         stack.eigenvalues[: self.slots, : self.columns] = old.eigenvalues
         for name in _BY_SLOT:
             getattr(stack, name)[: self.slots] = getattr(old, name)
+        for name in ("losses", "combiner", "calibration", "numbers", "settings"):
+            whole, part = getattr(stack, name), getattr(old, name)
+            whole[: len(part)] = part
         stack.order[: self.slots - 1] = old.order[:-1]
         stack.options[:] = old.options
-        stack.header[layout.TIME :] = old.header[layout.TIME :]
+        stack.header[layout.SIZES :] = old.header[layout.SIZES :]
         return new
 
-    def scratch(self) -> tuple[Array, Integers, Integers]:
+    def scratch(self) -> tuple[np.ndarray[Any, Any], ...]:
         """Scratch of this thread, large enough for a stack of this capacity."""
         return _SCRATCH.at_least(self.sizes)
 
@@ -107,20 +136,23 @@ class _Scratch(threading.local):
         self.work: Array = np.zeros(0)
         self.index: Integers = np.zeros(0, dtype=np.int64)
         self.arange: Integers = np.zeros(0, dtype=np.int64)
+        self.single: np.ndarray[Any, Any] = np.zeros(0, SINGLE)
         self.sizes: tuple[int, ...] = ()  # of the last stack, for which they are large enough
 
-    def at_least(self, sizes: tuple[int, int, int, int]) -> tuple[Array, Integers, Integers]:
+    def at_least(self, sizes: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], ...]:
         if sizes != self.sizes:
             self.sizes = ()
-            work, index, arange = scratch.sizes(*sizes)
+            work, index, arange, single = scratch.sizes(*sizes)
             if len(self.work) < work:
                 self.work = np.zeros(work)
             if len(self.index) < index:
                 self.index = np.zeros(index, dtype=np.int64)
             if len(self.arange) < arange:
                 self.arange = np.arange(arange)
+            if len(self.single) < single:
+                self.single = np.zeros(single, SINGLE)
             self.sizes = sizes
-        return self.work, self.index, self.arange
+        return self.work, self.index, self.arange, self.single
 
 
 _SCRATCH = _Scratch()

@@ -7,8 +7,9 @@ from ..geometry.divergences import Frobenius
 from ..geometry.losses import Hinge, Logistic, MarginLoss, SquaredHinge
 from ..geometry.metric import Metric
 from ..geometry.regularizers import NuclearNorm, Unregularized
+from ..grouped_share import GroupedShare
 from ..ocelad import Ocelad
-from ..protocols import Ensemble, Weights
+from ..protocols import Ensemble, Weights, check_part
 from .box_engine import BoxEngine
 from .protocol import Engine
 
@@ -24,15 +25,22 @@ def has_kernels(recipe: Recipe, loss: MarginLoss, weights: Weights) -> bool:
     )
 
 
-def rice_engine(recipe: Recipe, loss: MarginLoss, weights: Weights) -> Engine:
-    """RICE of COMID learners under a combiner: compiled where there are kernels, black boxes elsewhere."""
+def rice_engine(recipe: Recipe, loss: MarginLoss, weights: Weights, memory: int | None = None) -> Engine:
+    """RICE of COMID learners under a combiner, or a pool with it: compiled where there are kernels."""
     if not has_kernels(recipe, loss, weights):
-        return box_engine(recipe.black_boxes(), loss, weights, recipe)
+        return box_engine(recipe.black_boxes(), loss, weights, recipe, memory)
     from .stack_engine import StackEngine
 
-    return StackEngine(recipe, loss, weights)
+    return StackEngine(recipe, loss, weights, memory)
 
 
-def box_engine(ensemble: Ensemble[Metric], loss: MarginLoss, weights: Weights, recipe: Recipe) -> BoxEngine:
-    """Any ensemble of metric learners, as Algorithm 1 has it."""
+def box_engine(
+    ensemble: Ensemble[Metric], loss: MarginLoss, weights: Weights, recipe: Recipe, memory: int | None = None
+) -> BoxEngine:
+    """Any ensemble of metric learners, as Algorithm 1 has it, or a pool with it."""
+    if isinstance(weights, GroupedShare):
+        check_part(ensemble, Ensemble, "ensemble", "an ensemble such as Rice(spawn)")
+        from .experts import pool
+
+        ensemble = pool(ensemble, recipe.n, memory)
     return BoxEngine(Ocelad(ensemble, weights), loss, recipe)

@@ -13,10 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from ..grouped_share import GroupedShare
 from ..intervals import active, length
 from ..protocols import Array, Integers, Weights
 from ..weights import FixedShare
 from .protocol import Arrays
+
+GROUP = 2.0
+"""The group of RICE's levels in a pool."""
 
 LEVEL = ("loss", "mu", "discarded")
 """The first columns of ``levels``, which all engines have."""
@@ -92,6 +96,10 @@ def _check_weights(rule: Weights, state: Array, columns: Columns) -> None:
         logs = columns["log_weight"]
         if max(logs) > 1.0 or abs(sum(map(math.exp, logs)) - 1.0) > 1e-6:
             raise ValueError("the weights are not those to which FixedShare can come")
+        return
+    if isinstance(rule, GroupedShare):  # together with those of the other experts they are checked elsewhere
+        if max(columns["log_weight"]) > 1.0 or set(columns["group"]) != {GROUP}:
+            raise ValueError("the weights are not those to which GroupedShare can come")
         return
     drawn = sorted(columns.get("drawn", [1.0]), reverse=True)
     bounded = all(  # sums of regrets by the sum of their sizes, or by their number

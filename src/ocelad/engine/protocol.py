@@ -10,6 +10,7 @@ from ..geometry.comid import Recipe
 from ..geometry.losses import MarginLoss
 from ..geometry.metric import Metric
 from ..geometry.quadratic import Dense, Parts
+from ..platt import Decision
 from ..protocols import Array, Weights
 from .trace import Trace
 
@@ -61,14 +62,21 @@ class Engine(Protocol):
     def judge(self, u: Any) -> Judgement:
         """What each expert predicts for these differences; nothing changes."""
 
+    @property
+    def pooled(self) -> bool:
+        """Whether its experts speak log odds (`GroupedShare`)."""
+
+    def mixture_odds(self, u: Any) -> Array:
+        """Log odds that these differences are of similar pairs, by the mixture of the probabilities of a pool."""
+
     def mixture(self) -> tuple[Dense | Parts, float]:
         """The quadratic form and the threshold that are in charge now."""
 
-    def threshold(self) -> float:
-        """The threshold on squared distances that is in charge now."""
+    def decision(self, judged: Judgement | None = None) -> Decision:
+        """What squared distances say now; experts that have just judged something need not be asked again."""
 
     def experts(self) -> np.ndarray[Any, np.dtype[np.void]]:
-        """Length, weight and latest loss of each expert (`EXPERT`)."""
+        """Kind, length, weight and latest loss of each expert (`EXPERT`)."""
 
     def metrics(self) -> list[Metric]:
         """What each expert believes by itself."""

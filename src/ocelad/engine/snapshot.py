@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..protocols import Array, Integers
+from . import pool_snapshot, windows
 from .checks import LEVEL, Columns, integer_column, split, take, take_levels
 from .kernels import layout, scratch
 from .protocol import Arrays
@@ -31,24 +32,30 @@ ORTHONORMAL = 1e-3
 _COEFFICIENT = 1e6  # factors have far smaller entries; with larger ones, orthonormality would be luck
 
 
-def names(dictionary: bool) -> tuple[str, ...]:
+def names(dictionary: bool, pooled: bool) -> tuple[str, ...]:
     """The arrays of a snapshot."""
+    pool = pool_snapshot.NAMES if pooled else ()
     if dictionary:
-        return "levels", "recent", "recent_features", "features", "dictionary", "factors", "eigenvalues"
-    return "levels", "columns"
+        return "levels", "recent", "recent_features", "features", "dictionary", "factors", "eigenvalues", *pool
+    return "levels", "columns", *pool
 
 
 def arrays(engine: StackEngine) -> Arrays:
     """What has been learned."""
-    stack, slots = engine.stack, engine.stack.order[: engine.levels]
-    ranks = stack.rank[slots]
-    by_level = [stack.losses[: engine.levels], stack.mu[slots], stack.discarded[slots], ranks, stack.sigma[slots]]
+    return _levels(engine) | (pool_snapshot.arrays(engine) if engine.pooled else {})
+
+
+def _levels(engine: StackEngine) -> Arrays:
+    stack, slots, fixed = engine.stack, engine.stack.order[: engine.levels], engine.fixed
+    ranks, state = stack.rank[slots], engine.state[fixed:]
+    losses = stack.losses[fixed : fixed + engine.levels]
+    by_level = [losses, stack.mu[slots], stack.discarded[slots], ranks, stack.sigma[slots]]
     used = np.arange(stack.eigenvalues.shape[1]) < ranks[:, None]
     eigenvalues = stack.eigenvalues[slots][used]
     if not engine.dictionary:
         pairs = np.empty((len(eigenvalues), engine.recipe.n + 1))
         pairs[:, 0], pairs[:, 1:] = eigenvalues, stack.columns[slots].transpose(0, 2, 1)[used]
-        return {"levels": _table(by_level, engine.state), "columns": pairs}
+        return {"levels": _table(by_level, state), "columns": pairs}
     recent, seen = stack.header[[layout.RECENT, layout.SEEN]]
     shared = stack.features[-1, layout.LIST, :seen]
     counts, since, touched = stack.own[slots], stack.since[slots], stack.touched[slots]
@@ -57,7 +64,7 @@ def arrays(engine: StackEngine) -> Arrays:
     parts = [stack.columns[slot, e, :k].T.reshape(-1) for e, (slot, _, k, *_) in zip(features, sizes, strict=True)]
     factors = [stack.factors[slot, : k + recent - first, :r].reshape(-1) for slot, r, k, first, _ in sizes]
     return {
-        "levels": _table([*by_level, stack.debt[slots], counts, since, touched], engine.state),
+        "levels": _table([*by_level, stack.debt[slots], counts, since, touched], state),
         "recent": stack.recent[shared, :recent].T.copy(),
         "recent_features": shared.copy(),
         "features": np.concatenate(features),
@@ -76,15 +83,17 @@ def _table(columns: Sequence[np.ndarray[Any, Any]], state: Array) -> Array:
     return table
 
 
-def footprint(n: int, levels: int, columns: int, matrices: int) -> int:
+def footprint(n: int, levels: int, columns: int, matrices: int, memory: int) -> int:
     """An upper bound, in bytes, of what it takes to build and check an engine of this size, with at most
-    ``columns`` columns in a level and this number of n x n matrices."""
+    ``columns`` columns in a level, this number of n x n matrices, and a pool of this memory."""
     slots, capacity = 2 * levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
     height = capacity + layout.RECENT_CAPACITY
-    floats, integers = layout.stack_sizes(n, slots, capacity, height)
-    work, index, arange = scratch.sizes(n, slots, capacity, height)
+    memory = memory if n <= windows.WIDE else 0
+    replayed = 3 + memory.bit_length() if memory else 0
+    sizes = n, slots, capacity, height, replayed, memory, replayed + 1
+    floats, integers, singles = layout.stack_sizes(*sizes)
     checking = 3 * (n + 4) * height + 4 * height * height
-    return 8 * (2 * (floats + integers) + work + index + arange + checking + 10 * matrices * n * n)
+    return 8 * (2 * (floats + integers + singles) + sum(scratch.sizes(*sizes)) + checking + 10 * matrices * n * n)
 
 
 def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
@@ -107,7 +116,7 @@ def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
     stack.columns[1:], stack.factors[1:], stack.features[1:] = 0.0, 0.0, 0  # there has been something else
     stack.header[layout.TIME], stack.header[layout.LEVELS] = t, levels
     by_level = learned["levels"].T
-    stack.losses[:levels], stack.rank[places] = by_level[0], ranks
+    stack.losses[new.fixed : new.fixed + levels], stack.rank[places] = by_level[0], ranks
     stack.mu[places], stack.discarded[places], stack.sigma[places] = by_level[1], by_level[2], by_level[4]
     used = np.arange(stack.eigenvalues.shape[1]) < ranks[:, None]
     stack.eigenvalues[places][used] = eigenvalues
@@ -116,7 +125,9 @@ def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
     else:
         stack.columns[places].transpose(0, 2, 1)[used] = learned["columns"][:, 1:]
         _check_columns(stack.columns[places], used)
-    new.state = np.array(state)
+    new.state = np.concatenate([new.state[: new.fixed], state])
+    if new.pooled:
+        pool_snapshot.restore(new, t, learned)
     return copy.copy(new) if new is engine else new
 
 

@@ -1,7 +1,9 @@
 """Algorithm 1 over RICE of COMID learners, compiled: a stack of learners in flat buffers (`engine.buffers`).
 
-A learner is kept by its eigenpairs, for many features by a dictionary (`kernels.dictionary`). Where the combiner
-has no compiled form, its weights are updated in Python, a comparison at a time, and all else is the same.
+A learner is kept by its eigenpairs, for many features by a dictionary (`kernels.dictionary`). Under `GroupedShare`
+the levels are calibrated, and have others beside them: experts that replay windows of comparisons, and the
+Euclidean distance (`kernels.pool`). Where the combiner has no compiled form, its weights are updated in Python, a
+comparison at a time, and all else is the same.
 """
 
 from __future__ import annotations
@@ -11,18 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit
 
+from .. import platt
 from ..compiled import announce, without_garbage_collection
 from ..ensemble import dyadic_opening
 from ..geometry.comid import Recipe
 from ..geometry.losses import Hinge, Logistic, MarginLoss, SquaredHinge
 from ..geometry.metric import Metric
 from ..geometry.quadratic import Dense, Parts
+from ..grouped_share import GroupedShare
 from ..interrupt import hold_interrupts
 from ..intervals import active, length
-from ..protocols import Array, Integers, Weights
+from ..platt import Decision
+from ..protocols import Array, Integers, Opening, Weights
 from ..weights import FixedShare, OceladWeights
-from . import snapshot
+from . import snapshot, windows
 from .buffers import COLUMNS, SLOTS, Buffers
 from .kernels import layout, run
 from .mixture import columns, weighted_sum
@@ -42,10 +48,13 @@ _NO_TABLE: Array = np.zeros((0, 0))
 
 
 class StackEngine:
-    """The retro-initialised ensemble of COMID learners on (M, mu), under any combiner."""
+    """The retro-initialised ensemble of COMID learners on (M, mu), under any combiner; or a pool with it."""
 
-    def __init__(self, recipe: Recipe, loss: MarginLoss, weights: Weights) -> None:
-        self.recipe, self.loss, self.weights = recipe, loss, weights
+    def __init__(self, recipe: Recipe, loss: MarginLoss, weights: Weights, memory: int | None = None) -> None:
+        self.recipe, self.loss, self.weights, self.memory = recipe, loss, weights, memory
+        self.pooled = isinstance(weights, GroupedShare)
+        self.has_fixed = self.pooled and recipe.n <= windows.WIDE
+        table = windows.settings(memory if self.has_fixed else None)
         strength = recipe.descent.regularizer.strength
         self.dictionary = recipe.n >= (DICTIONARY if strength > 0.0 else DICTIONARY_FULL)
         self.max_rank = recipe.n if recipe.max_rank is None else min(recipe.max_rank, recipe.n)
@@ -54,13 +63,36 @@ class StackEngine:
             s, V = np.linalg.eigh(sigma)
             sigma, s, V = 0.0, s[s > 0], V[:, s > 0]
         columns = max(COLUMNS, min(recipe.n, len(s) + 1))
-        self.buffers = Buffers(recipe.n, recipe.base, SLOTS, columns, self.dictionary)
+        pool = len(table), memory or 0 if len(table) else 0, len(table) + self.has_fixed
+        self.buffers = windows.begun(Buffers(recipe.n, recipe.base, SLOTS, columns, self.dictionary, pool), table)
         self._write_options()
         self._write_origin(sigma, s, V)
         self._python_state: Array | None = None
-        if not isinstance(weights, (FixedShare, OceladWeights)):
+        if not isinstance(weights, (FixedShare, OceladWeights, GroupedShare)):
             self._python_state = np.zeros((0, len(weights.fields)))
-        self.state = weights.open(np.zeros((0, len(weights.fields))), dyadic_opening(0, recipe.base))
+        self.state = weights.open(np.zeros((0, len(weights.fields))), self._first_opening())
+
+    def _first_opening(self) -> Opening:
+        lengths = self.lengths(1)
+        return Opening(0, tuple(range(len(lengths))), tuple(lengths.tolist()), tuple(self._groups(1)))
+
+    @property
+    def fixed(self) -> int:
+        """The number of experts that are not levels."""
+        return int(self.buffers.integers[layout.FIXED])
+
+    def _groups(self, levels: int) -> list[int]:
+        """The group of each expert: those that replay, the Euclidean distance, the levels."""
+        replayed = len(self.stack.settings)
+        return [0] * replayed + [1] * (self.fixed - replayed) + [2] * levels
+
+    def _kinds(self, levels: int) -> list[str]:
+        return [("replay", "euclid", "rice")[group] for group in self._groups(levels)]
+
+    def lengths(self, levels: int) -> Array:
+        """The time-scale of each expert."""
+        fixed = [*self.stack.settings[:, layout.WINDOW], *[np.inf] * self.has_fixed]
+        return np.array(fixed + [float(length(level, self.recipe.base)) for level in range(levels)])
 
     def __copy__(self) -> StackEngine:
         return self._with(copy.copy(self.buffers))
@@ -70,7 +102,7 @@ class StackEngine:
 
     def __reduce__(self) -> Any:
         """A pickle has what a file has, and is checked like one."""
-        return _unpickled, (self.recipe, self.loss, self.weights, self.t, self.snapshot())
+        return _unpickled, (self.recipe, self.loss, self.weights, self.memory, self.t, self.snapshot())
 
     def _with(self, buffers: Buffers) -> StackEngine:
         other = object.__new__(StackEngine)
@@ -105,6 +137,9 @@ class StackEngine:
             mean = rule.regret == "mean"
             options[layout.RULE] = layout.OCELAD_MEAN if mean else layout.OCELAD_MIXTURE
             options[layout.RESET] = rule.reset
+        elif isinstance(rule, GroupedShare):
+            options[layout.RULE], options[layout.SHARE] = layout.GROUPED_SHARE, rule.share
+            options[layout.BETWEEN] = rule.between
 
     def _write_origin(self, sigma: float, s: Array, V: Array) -> None:
         """Slot 0, and level 0, which starts from it."""
@@ -131,12 +166,15 @@ class StackEngine:
         """That of the combiner."""
         if self._python_state is not None:
             return self._python_state
-        return self.stack.combiner[: self.levels, : len(self.weights.fields)]
+        state = self.stack.combiner[: self.fixed + self.levels, : len(self.weights.fields)]
+        return np.column_stack([state[:, 0], self._groups(self.levels)]) if self.pooled else state
 
     @state.setter
     def state(self, state: Array) -> None:
         if self._python_state is not None:
             self._python_state = state
+        elif self.pooled:
+            self.stack.combiner[: len(state), layout.LOG_WEIGHT] = state[:, 0]
         else:
             self.stack.combiner[: len(state), : state.shape[1]] = state
 
@@ -145,8 +183,10 @@ class StackEngine:
     def run(self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None) -> None:
         count, base, done = u.shape[0], self.recipe.base, 0
         if trace is not None:
-            trace.reserve(active(base + self.t + count, base))
-            trace.lengths = np.array([float(length(level, base)) for level in range(trace.experts)])
+            levels = active(base + self.t + count, base)
+            trace.reserve(self.fixed + levels)
+            trace.kinds = self._kinds(trace.experts - self.fixed)
+            trace.lengths = self.lengths(trace.experts - self.fixed)
         if self._python_state is not None:
             with hold_interrupts() as pause:
                 for k in range(count):
@@ -189,7 +229,8 @@ class StackEngine:
         """Compiled code, with the buffers and this thread's scratch."""
         entry: Any = run.run
         buffers = self.buffers
-        given = (*arguments, buffers.floats, buffers.integers, *buffers.scratch(), self.dictionary or None)
+        memory = (buffers.floats, buffers.integers, buffers.singles, *buffers.scratch())
+        given = (*arguments, *memory, self.dictionary or None)
         if self.dictionary in _READY:
             return entry(*given)
         ready = announce(Path(layout.__file__).parent, "dictionary" if self.dictionary else "columns")
@@ -209,27 +250,59 @@ class StackEngine:
                 own[:, :rank] = own[:, :rank] @ (1.5 * np.eye(rank) - 0.5 * gram)
 
     def judge(self, u: Any) -> Judgement:
-        levels = self.levels
-        table = np.empty((u.shape[0] + 2, levels + 1))
+        if not u.shape[0]:  # thresholds are computed along with a row
+            one = self.judge(np.zeros((1, self.recipe.n)))
+            return Judgement(
+                one.squared_distance[:0], one.threshold, one.weight, (one.mixture[0][:0], one.mixture[1])
+            )
+        experts = self.fixed + self.levels
+        table = np.empty((u.shape[0] + 2, experts + 1))
         self._call(*_entries(u), _EMPTY, _EMPTY, _NO_TABLE, table)
-        squares, threshold, p = table[:-2, :levels], table[-2, :levels], table[-1, :levels]
+        squares, threshold, p = table[:-2, :experts], table[-2, :experts], table[-1, :experts]
         if self._python_state is not None:
             p = self.weights.mixture(self.state)
             return Judgement(squares, threshold, p, (squares @ p, float(threshold @ p)))
-        return Judgement(squares, threshold, p, (table[:-2, levels], float(table[-2, levels])))
+        return Judgement(squares, threshold, p, (table[:-2, experts], float(table[-2, experts])))
+
+    def mixture_odds(self, u: Any) -> Array:
+        """Log odds that pairs are similar, by the mixture of the experts' probabilities, calibrated."""
+        if not self.pooled:
+            raise AttributeError("mixture_proba is of a pool: weights must be GroupedShare()")
+        judged, replayed = self.judge(u), len(self.stack.settings)
+        floors = np.full(len(judged.weight), platt.CALIBRATED_FLOOR)
+        floors[:replayed] = self.stack.settings[:, layout.FLOOR]
+        p = floors + (1.0 - 2.0 * floors) * expit(judged.threshold - judged.squared_distance)
+        slope, shift = self.stack.calibration[layout.PROBABILITY, : platt.SHIFT + 1]
+        return slope * logit(p @ judged.weight) + shift
 
     def mixture(self) -> tuple[Dense | Parts, float]:
-        p, stack = self.weights.mixture(self.state), self.stack
-        slots = stack.order[: self.levels]
-        return weighted_sum(stack, slots, p), float(p @ stack.mu[slots])
+        judged = self.judge(np.zeros((0, self.recipe.n)))
+        return self._weighted_sum(judged.weight), judged.mixture[1]
 
-    def threshold(self) -> float:
-        p = self.weights.mixture(self.state)
-        return max(1.0, float(p @ self.stack.mu[self.stack.order[: self.levels]]))
+    def _weighted_sum(self, p: Array) -> Dense | Parts:
+        """sum_j p_j M_j over all experts."""
+        stack, slots = self.stack, self.stack.order[: self.levels]
+        if not self.pooled:
+            return weighted_sum(stack, slots, p)
+        slopes, replayed = stack.calibration[:, platt.SLOPE], len(stack.settings)
+        form = weighted_sum(stack, slots, p[self.fixed :] * slopes[layout.LEVEL : layout.LEVEL + self.levels])
+        rows = (stack.average * np.sqrt(p[:replayed])[:, None, None]).reshape(-1, self.recipe.n)
+        return form.plus(
+            rows.astype(np.float64), float(p[replayed] * slopes[layout.EUCLID]) if self.has_fixed else 0.0
+        )
+
+    def decision(self, judged: Judgement | None = None) -> Decision:
+        threshold = (judged or self.judge(np.zeros((0, self.recipe.n)))).mixture[1]
+        if not self.pooled:
+            return Decision(max(1.0, threshold))
+        slope, shift = self.stack.calibration[layout.MARGIN, : platt.SHIFT + 1].tolist()
+        return Decision(threshold, slope, shift, compressed=True)
 
     def experts(self) -> np.ndarray[Any, np.dtype[np.void]]:
-        table = np.zeros(self.levels, dtype=EXPERT)
-        table["length"], table["loss"] = self.stack.lengths[: self.levels], self.stack.losses[: self.levels]
+        experts = self.fixed + self.levels
+        table = np.zeros(experts, dtype=EXPERT)
+        table["kind"], table["length"] = self._kinds(self.levels), self.lengths(self.levels)
+        table["loss"] = self.stack.losses[:experts]
         if self._python_state is None:
             table["weight"] = self.judge(np.zeros((0, self.recipe.n))).weight  # to the bit those of a trace
         else:
@@ -237,10 +310,9 @@ class StackEngine:
         return table
 
     def metrics(self) -> list[Metric]:
-        slots, one = self.stack.order[: self.levels], np.ones(1)
+        thresholds = self.judge(np.zeros((0, self.recipe.n))).threshold
         return [
-            Metric(weighted_sum(self.stack, slots[[j]], one).M, self.stack.mu[slot])
-            for j, slot in enumerate(slots)
+            Metric(self._weighted_sum(p).M, mu) for p, mu in zip(np.eye(len(thresholds)), thresholds, strict=True)
         ]
 
     @property
@@ -249,7 +321,7 @@ class StackEngine:
 
     @property
     def learned(self) -> tuple[str, ...]:
-        return snapshot.names(self.dictionary)
+        return snapshot.names(self.dictionary, self.pooled)
 
     def snapshot(self) -> Arrays:
         return snapshot.arrays(self)
@@ -258,8 +330,10 @@ class StackEngine:
         return snapshot.restored(self, t, learned)
 
 
-def _unpickled(recipe: Recipe, loss: MarginLoss, weights: Weights, t: int, learned: Arrays) -> StackEngine:
-    return StackEngine(recipe, loss, weights).restored(t, learned)
+def _unpickled(
+    recipe: Recipe, loss: MarginLoss, weights: Weights, memory: int | None, t: int, learned: Arrays
+) -> StackEngine:
+    return StackEngine(recipe, loss, weights, memory).restored(t, learned)
 
 
 _READY: set[bool] = set()  # which of the two forms this process has used already

@@ -182,19 +182,19 @@ class KeyedTrackers(Locked):
     def predict(self, keys: Keys, pairs: Any) -> NDArray[np.int64]:
         """+1 for pairs that are similar now to their key, -1 for the others; of an unknown key what the prior
         says, or 0."""
-        d, thresholds = self._judged(keys, pairs)
-        return np.where(np.isnan(d), 0, np.where(d <= thresholds, 1, -1))
+        d, limits, _ = self._judged(keys, pairs)
+        return np.where(np.isnan(d), 0, np.where(d <= limits, 1, -1))
 
     def predict_proba(self, keys: Keys, pairs: Any) -> Array:
         """The probabilities of "different" and "similar", of shape (m, 2), as `MetricTracker.predict_proba` has
         them; of an unknown key the prior's, or nan."""
-        return probabilities(*self._judged(keys, pairs))
+        return probabilities(self._judged(keys, pairs)[2])
 
     @locked
-    def _judged(self, keys: Keys, pairs: Any) -> tuple[Array, Array]:
-        """Distances and thresholds."""
+    def _judged(self, keys: Keys, pairs: Any) -> Array:
+        """Distances, thresholds on them, and log odds, in rows."""
         u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
-        groups, d, thresholds = Groups(keys, u.shape[0]), *np.full((2, u.shape[0]), np.nan)
+        groups, judged = Groups(keys, u.shape[0]), np.full((3, u.shape[0]), np.nan)
         self._suited(pairs, u)
         rows = u[groups.order]
         for batch in groups.batches(self.max_in_memory):
@@ -202,8 +202,9 @@ class KeyedTrackers(Locked):
             for key in batch:
                 tracker, at = held.get(key) or self.prior, groups.at[key]
                 if tracker is not None:
-                    d[groups.order[at]], thresholds[groups.order[at]] = tracker._judge(rows[at])
-        return d, thresholds
+                    for row, of_key in zip(judged, tracker._judge(rows[at]), strict=True):
+                        row[groups.order[at]] = of_key
+        return judged
 
     @locked
     def events(self) -> Iterator[tuple[Hashable, Event]]:

@@ -111,6 +111,11 @@ class PairLoss:
     def stiffness(self) -> float:
         return getattr(self.loss, "stiffness", 0.0)
 
+    @property
+    def weight(self) -> float:
+        """By which the loss is multiplied."""
+        return float(getattr(self.loss, "weight", 1.0))
+
     def __call__(self, metric: Metric) -> float:
         return self.loss.value(self.margin(metric))
 
@@ -147,6 +152,11 @@ class OrderLoss:
     @property
     def stiffness(self) -> float:
         return getattr(self.loss, "stiffness", 0.0)
+
+    @property
+    def weight(self) -> float:
+        """By which the loss is multiplied."""
+        return float(getattr(self.loss, "weight", 1.0))
 
     def __call__(self, metric: Metric) -> float:
         return self.loss.value(self.margin(metric))

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from .. import validation as validate
+from ..platt import Decision
 from ..protocols import Array, snapshot
 from .quadratic import Dense, Parts
 
@@ -25,7 +26,7 @@ class Mahalanobis:
     """A metric that no longer changes, and a function of two points.
 
     Its matrix is that of differences measured in ``unit``, so that features of any size can be handled; ``rank``,
-    if given, keeps only that many directions; ``mu``, if given, is the threshold on squared distances.
+    if given, keeps only that many directions; ``decision``, if given, says what squared distances mean.
 
     >>> metric = Mahalanobis(np.diag([4.0, 9.0]))
     >>> metric([1, 0], [0, 0]), metric([0, 1], [0, 0], squared=True)
@@ -38,19 +39,19 @@ class Mahalanobis:
     form: Any  # a matrix, or one that is not multiplied out
     unit: float = 1.0
     rank: int | None = None
-    mu: float | None = None
+    decision: Decision | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.form, (Dense, Parts)):
             object.__setattr__(self, "form", Dense(self.form))
 
     @classmethod
-    def embedding(cls, components: Any, rank: int | None = None, mu: float | None = None) -> Mahalanobis:
+    def embedding(cls, components: Any, rank: int | None = None, decision: Decision | None = None) -> Mahalanobis:
         """The metric of a given linear map."""
         L = snapshot(validate.components(components))
         if rank is not None and rank < len(L):
-            return cls(L.T @ L, 1.0, rank, mu)
-        metric = cls(L.T @ L, mu=mu)
+            return cls(L.T @ L, 1.0, rank, decision)
+        metric = cls(L.T @ L, decision=decision)
         metric.__dict__["_factor"] = L  # as it was given, and not another one of the same metric
         return metric
 

@@ -48,6 +48,10 @@ class Dense:
         rows = [(u.indices[a:b], u.data[a:b]) for a, b in zip(u.indptr[:-1], u.indptr[1:], strict=True)]
         return np.array([x @ self.M[np.ix_(at, at)] @ x for at, x in rows])
 
+    def plus(self, rows: Array, sigma: float) -> Dense:
+        """M + rows' rows + sigma I."""
+        return Dense(self.M + rows.T @ rows + sigma * np.eye(self.n))
+
     def factor(self, rank: int | None = None) -> Array:
         """L with M = L'L, its rows ordered by how much they matter: n of them, or only the first few."""
         s, V = np.linalg.eigh(self.M)
@@ -81,6 +85,13 @@ class Parts:
             return inside
         own = np.asarray(u.multiply(u).sum(axis=1)).ravel() if sparse.issparse(u) else np.square(u).sum(axis=1)
         return inside + self.sigma * own
+
+    def plus(self, rows: Array, sigma: float) -> Dense | Parts:
+        """M + rows' rows + sigma I."""
+        if len(self.extra) + len(rows) >= self.n:
+            return Dense(self.M).plus(rows, sigma)
+        columns, extra = np.hstack([self.columns, rows.T]), np.append(self.extra, np.ones(len(rows)))
+        return Parts(columns, extra, self.sigma + sigma)
 
     def factor(self, rank: int | None = None) -> Array:
         """L with M = L'L, the most important rows first; beyond `SQUARE` features without rows of zeros."""

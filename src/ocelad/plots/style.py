@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..protocols import Array
 from ..watch.alarms import Event
+from ..watch.history import weights_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -95,11 +96,20 @@ def legend_beside(axes: Any, title: str | None, lines: dict[str, Any] | None = N
     )
 
 
-def stack_weights(axes: Any, t: ArrayLike, weights: Array, lengths: Array) -> None:
-    colours = pyplot().get_cmap("viridis")(np.linspace(0.05, 0.97, len(lengths)))
-    names = ["endless" if np.isinf(length) else f"{length:g}" for length in lengths]
-    axes.stackplot(t, np.nan_to_num(weights.T), colors=colours, labels=names)
-    axes.set(ylabel="weight of time-scale", ylim=(0, 1))
+SHADES = {"replay": ("PuBu_r", 0.0, 0.75), "euclid": ("Greys", 0.4, 0.4)}
+"""Colours of a kind of expert, for the shortest memory and for the longest; of others (viridis, .05, .97)."""
+
+
+def stack_weights(axes: Any, t: ArrayLike, weights: Array, lengths: Array, kinds: Sequence[str]) -> None:
+    """The weights of experts over time, by kind and length; within a kind dark is a short memory, light a long
+    one."""
+    named = weights_by_name(kinds, lengths, np.nan_to_num(weights))
+    own, colours = [name.partition(" ")[0] for name in named], []
+    for kind in dict.fromkeys(own):
+        shades, first, last = SHADES.get(kind, ("viridis", 0.05, 0.97))
+        colours += list(pyplot().get_cmap(shades)(np.linspace(first, last, own.count(kind))))
+    axes.stackplot(t, *named.values(), colors=colours, labels=[plain(name) for name in named])
+    axes.set(ylabel="weight of expert", ylim=(0, 1))
     legend_beside(axes, "memory")
 
 

@@ -40,13 +40,14 @@ def tracking(results: Results, levels: Sequence[tuple[int, Any]]) -> Figure:
     _measures(panels, results)
     top.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.22), frameon=False, fontsize=9)
     if levels:
-        longest = max((rows for _, rows in levels), key=len)["length"]  # levels are only ever added
+        longest = max((rows for _, rows in levels), key=len)  # experts are only ever added
         weights = np.zeros((len(levels), len(longest)))
         for line, (_, rows) in zip(weights, levels, strict=True):
             line[: len(rows)] = rows["weight"]
-        stack_weights(bottom, [t for t, _ in levels], weights, longest)
+        kinds = longest["kind"].tolist()
+        stack_weights(bottom, [t for t, _ in levels], weights, longest["length"], kinds)
         if len(results.trials) > 1:
-            bottom.set_ylabel("weight of time-scale\n(first trial)")
+            bottom.set_ylabel("weight of expert\n(first trial)")
     bottom.set(xlabel="comparisons seen", xlim=(0, study.steps))
     for start, segment in zip(study.starts, study.segments, strict=True):
         words = f"{segment.clustering}, {DRIFTS.get(segment.drift, f'drift {segment.drift:g}')}"

@@ -1,4 +1,4 @@
-"""The figure of a run: how often it was wrong, which memory was in charge, and the threshold."""
+"""The figure of a run: how often it was wrong, which expert was in charge, and the threshold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .style import COLOURS, Figure, legend_beside, mark_events, new_figure, stac
 
 
 def timeline(line: TimeLine) -> Figure:
-    """Errors, time-scales and threshold over time; lines mark alarms, solid for a jump, dotted for a drift.
+    """Errors, weights of the experts and threshold over time; lines mark jumps (solid) and drifts (dotted).
 
     Parameters
     ----------
@@ -23,10 +23,11 @@ def timeline(line: TimeLine) -> Figure:
         top.plot(line.t, line.error, color="0.8", lw=0.8, label="each row")
     top.plot(line.t, smooth, color=COLOURS[0], lw=1.8, label="smoothed" if many else "each row")
     top.plot(line.t, 1.0 - line.accuracy, color=COLOURS[1], lw=1.4, ls="--", label="all so far")
+    top.plot(line.t, 1.0 - line.majority, color="0.5", lw=1.2, ls=":", label="always the more\nfrequent label")
     top.set(title="How often the tracker was wrong, before it learned", ylabel="share wrong", ylim=(0, None))
     legend_beside(top, None)
-    stack_weights(middle, line.t, line.weights, line.lengths)
-    middle.set(title="Which memory is in charge")
+    stack_weights(middle, line.t, line.weights, line.lengths, line.kinds)
+    middle.set(title="Which expert is in charge")
     low.plot(line.t, line.threshold, color=COLOURS[0], lw=1.6)
     low.set(title="Threshold on squared distances", ylabel="threshold", xlabel="comparisons seen")
     if len(line.t) > 1:

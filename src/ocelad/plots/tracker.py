@@ -36,13 +36,13 @@ def _names(names: Sequence[str] | None, tracker: MetricTracker) -> list[str]:
 
 
 def time_scales(source: MetricTracker | History, axes: Axes | None = None) -> Axes:
-    """The weights of the time-scales over time, stacked: dark is a short memory, light a long one.
+    """The weights of the experts over time, stacked by kind: dark is a short memory, light a long one.
 
     Lines mark what an alarm has reported: solid for a jump, dotted for a drift.
     """
     history, axes = _history(source), axes_or_new(axes, (8, 3))
-    stack_weights(axes, history.records["t"], history.weights, history.lengths)
-    return _over_time(axes, history, "Which memory is in charge")
+    stack_weights(axes, history.records["t"], history.weights, history.lengths, history.kinds)
+    return _over_time(axes, history, "Which expert is in charge")
 
 
 def relevance(
@@ -79,7 +79,7 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
     if classes.shape != Z.shape[:1]:
         raise ValueError(f"labels must be of shape ({len(Z)},), one per point, got shape {classes.shape}")
     flat = np.column_stack([Z, np.zeros(len(Z))])[:, :2]  # a single feature has a second dimension of zeros
-    radius = float(np.sqrt(tracker.mu_))
+    radius = max(tracker.threshold_, 0.0)  # below 0 nothing is similar
     low, high = flat.min(axis=0), flat.max(axis=0)
     width, height = np.maximum(high - low, (radius, 0.0))
     width, height = 1.08 * max(width, height / 2), 1.08 * max(height, width / 4)  # what is thin has room for words

@@ -25,10 +25,9 @@ Pieces = list[bytes | memoryview]
 
 VERSION = 2
 MAGIC = b"\x93OCELAD"
-DTYPES = {code: np.dtype("<" + code) for code in ("f8", "i8", "u1")}
+DTYPES = {code: np.dtype("<" + code) for code in ("f8", "f4", "i8", "u1")}
 
 _WORD = struct.Struct("<I")
-_CODES = {"f": "f8", "i": "i8", "u": "u1"}
 
 
 def write_file(options: bytes, entries: dict[str, Any], arrays: Arrays) -> Pieces:
@@ -36,15 +35,20 @@ def write_file(options: bytes, entries: dict[str, Any], arrays: Arrays) -> Piece
 
 
 def write_record(entries: dict[str, Any], arrays: Arrays, before: bytes = b"") -> Pieces:
-    """Entries and arrays, after what comes before them; an array of bytes, if any, comes last."""
-    plain = {name: np.ascontiguousarray(array, DTYPES[_CODES[array.dtype.kind]]) for name, array in arrays.items()}
-    table = [[name, _CODES[array.dtype.kind], list(array.shape)] for name, array in plain.items()]
+    """Entries and arrays, after what comes before them."""
+    plain = {name: np.ascontiguousarray(array, DTYPES[_code(array)]) for name, array in arrays.items()}
+    table = [[name, _code(array), list(array.shape)] for name, array in plain.items()]
     pieces: Pieces = [before + _section(header.to_json({**entries, "arrays": table}))]
-    pieces += [array.reshape(-1).view(np.uint8).data for array in plain.values()]
+    for array in plain.values():
+        pieces += [array.reshape(-1).view(np.uint8).data, b"\0" * (-array.nbytes % 8)]
     crc = 0
     for piece in pieces:
         crc = zlib.crc32(piece, crc)
     return [*pieces, _WORD.pack(crc)]
+
+
+def _code(array: np.ndarray[Any, Any]) -> str:
+    return f"{array.dtype.kind}{array.dtype.itemsize}"
 
 
 def _section(text: bytes) -> bytes:
@@ -86,10 +90,12 @@ def _read_record(data: memoryview, limit: int) -> tuple[dict[str, Any], Arrays]:
     arrays: Arrays = {}
     for name, code, shape in table:
         end = at + DTYPES[code].itemsize * math.prod(shape)
-        if end > len(data) or at % 8:
+        if end > len(data):
             raise ValueError(f"array {name} claims shape {tuple(shape)}, more than there are bytes")
         arrays[name] = np.ndarray(tuple(shape), DTYPES[code], data, at)
-        at = end
+        at = end + -end % 8
+        if data[end:at].tobytes().strip(b"\0"):
+            raise ValueError(f"array {name} is not followed by zeros")
     if at != len(data):
         raise ValueError(f"it has {len(data) - at} bytes besides its arrays")
     return entries, arrays

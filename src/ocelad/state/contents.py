@@ -17,6 +17,7 @@ from ..engine import Engine, box_engine
 from ..engine.checks import widest
 from ..geometry.comid import Recipe
 from ..geometry.metric import Metric
+from ..grouped_share import GroupedShare
 from ..intervals import Intervals, active
 from ..tracker import MetricTracker
 from ..tracker.algorithm_2 import algorithm_2, first_scale, recipe_of
@@ -100,6 +101,7 @@ def _check_unchanged(tracker: MetricTracker, engine: Engine, settings: options.O
     if not (
         (anew is recipe or _same_recipe(anew, recipe))
         and (tracker.weights, tracker.loss) == (engine.weights, engine.loss)
+        and tracker.memory == getattr(engine, "memory", tracker.memory)
         and type(scale) is type(tracker._scale)
         and (scale == tracker._scale or isinstance(scale, RunningScale))
         and options.same_preprocessor(tracker)
@@ -191,9 +193,10 @@ def _check_size(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker,
     n = entries["n_features"]
     starts = (entries["given"] is not None) + isinstance(tracker.origin, np.ndarray)
     boxes = 0 if "columns" in arrays or "dictionary" in arrays else levels + 1
-    if footprint(n, levels, n, starts + boxes) <= limit:
+    memory = tracker.memory if isinstance(tracker.weights, GroupedShare) and type(tracker.memory) is int else 0
+    if footprint(n, levels, n, starts + boxes, memory) <= limit:
         return
-    if starts or footprint(n, levels, 0 if boxes else widest(n, arrays), boxes) > limit:
+    if starts or footprint(n, levels, 0 if boxes else widest(n, arrays), boxes, memory) > limit:
         raise ValueError(f"a tracker of {n} features with {levels} levels may take more than {limit} bytes")
 
 

@@ -26,6 +26,7 @@ from ..geometry import (
     VonNeumann,
 )
 from ..geometry.steps import Step
+from ..grouped_share import GroupedShare
 from ..intervals import Intervals
 from ..protocols import is_number
 from ..tracker.inputs import Rows, preprocessor
@@ -36,7 +37,7 @@ from .header import from_json, to_json
 _LOSSES = (Hinge, SquaredHinge, Logistic)
 _REGULARIZERS = (NuclearNorm, L1, SquaredFrobenius, Unregularized)
 _DIVERGENCES = (Frobenius, VonNeumann, LogDet)
-_WEIGHTS = (FixedShare, OceladWeights, SaolWeights, CoinBetting, AdaNormalHedge)
+_WEIGHTS = (GroupedShare, FixedShare, OceladWeights, SaolWeights, CoinBetting, AdaNormalHedge)
 PARTS: dict[str, type[Any]] = {
     part.__name__: part for part in (*_LOSSES, *_REGULARIZERS, *_DIVERGENCES, *_WEIGHTS, Step, Intervals)
 }

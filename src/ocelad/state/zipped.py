@@ -92,6 +92,7 @@ def _upgraded_entries(entries: Any) -> Any:
         return entries
     if not {"threshold_step", "step_cap", "start", "order"} <= entries.keys():
         raise ValueError("its options are not those of version 1")
+    entries["memory"] = None  # there were no pools
     order, weights = entries.pop("order"), entries["weights"]
     if isinstance(weights, dict) and weights.get("part") == "OceladWeights":
         weights["order"] = order

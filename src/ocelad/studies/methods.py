@@ -24,6 +24,7 @@ def _paper(step: float = 8.0, **reading: Any) -> MetricTracker:
 
 METHODS: dict[str, Callable[..., Tracker]] = {
     "ocelad": lambda step=8.0: MetricTracker(step=step),
+    "RICE": lambda step=8.0: MetricTracker.rice().set_params(step=step),
     "paper's setting": _paper,
     **STREAMING,
     "LMNN": lambda: Windowed(LMNN(), window=98, every=98, takes="labelled points", once=True),
@@ -41,14 +42,14 @@ FASTEST = 1e6
 """Rates beyond this say nothing, and the largest would overflow in the middle of a study."""
 
 DEFAULT = (
-    *("ocelad", "paper's setting", "COMID, high rate", "COMID, low rate"),
+    *("ocelad", "RICE", "paper's setting", "COMID, high rate", "COMID, low rate"),
     *("SAOL", "online ITML", "LMNN", "Euclid", "oracle"),
 )
 
 STREAMED = tuple(name for name in METHODS if not name.startswith("paper, ") and not name.endswith("refitted"))
 """All but other readings of the paper, and batch methods that are fitted again and again, which is slow."""
 
-READINGS = ("ocelad", "paper's setting", *(name for name in METHODS if name.startswith("paper, ")))
+READINGS = ("ocelad", "RICE", "paper's setting", *(name for name in METHODS if name.startswith("paper, ")))
 """All that are RICE-OCELAD in one reading or another."""
 
 

@@ -28,7 +28,7 @@ from .hindsight import Comparator, Constants, Progress, Truths, World, best_cons
 from .tables import mean
 
 METHODS: Mapping[str, Callable[[], MetricTracker]] = {
-    "ocelad": lambda: MetricTracker(scale=None),  # the stream comes in its unit of length
+    "ocelad": lambda: MetricTracker.rice().set_params(scale=None),  # the stream comes in its unit of length
     "paper's setting": lambda: MetricTracker.paper(step=8.0, strength=0.01),
     "COMID, high rate": lambda: comid(step=1.0),
     "COMID, low rate": lambda: comid(step=0.25),
@@ -114,11 +114,11 @@ def play(tracker: MetricTracker, world: World, steps: Iterable[int]) -> Run:
         penalties[t] = tracker.regularizer.strength * np.trace(M)
         tracker.partial_fit(np.stack([u, 0 * u])[None], [y])
         M, mu = tracker.get_metric().matrix, tracker.mu_
-        for learner in tracker.level_metrics_ if watched else ():
+        for learner in tracker.expert_metrics_ if watched else ():
             if np.linalg.norm(learner.M) > largest:  # it is never less than the largest eigenvalue
                 largest = max(largest, float(np.linalg.eigvalsh(learner.M)[-1]))
             threshold = max(threshold, learner.mu)
-        spread = max(spread, float(np.ptp(tracker.levels_["loss"])) if watched else 0.0)
+        spread = max(spread, float(np.ptp(tracker.experts_["loss"])) if watched else 0.0)
     return Run(tracker, losses, penalties, largest, threshold, spread)
 
 

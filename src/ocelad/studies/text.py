@@ -2,10 +2,10 @@
 
 Each text becomes a row of TF-IDF weights of stems, and is compared with texts just before it: similar if they have
 the same label. Every tracker predicts a comparison before it learns it; the AUC is that of adjacent texts, by the
-score d^2 / mu. The window, the last quarter of the stream, is placed in the metric learned up to its midpoint: the
-mean since the window began, and of that the three dimensions which best tell apart its texts seen so far
-(`evaluate.discriminant`). The paper's tracker is looked at as there: its first dimensions, at the midpoint.
-Nothing after the midpoint enters, nor in LDA.
+probability that a tracker gives, or by the score d^2 / mu. The window, the last quarter of the stream, is placed
+in the metric learned up to its midpoint: the mean since the window began, and of that the three dimensions which
+best tell apart its texts seen so far (`evaluate.discriminant`). The paper's tracker is looked at as there: its
+first dimensions, at the midpoint. Nothing after the midpoint enters, nor in LDA.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def run_text(
     >>> texts = DriftingTopics(texts=300).draw(np.random.default_rng(0))
     >>> results = run_text(texts, TextStudy(features=40, rates=(1.0,)))
     >>> sorted(results.loo_knn_error), sorted(results.auc)
-    (['lda', 'learned', 'learned_paper', 'pca', 'raw'], ['comid_1', 'learned', 'learned_paper'])
+    (['lda', 'learned', 'learned_paper', 'pca', 'raw'], ['comid_1', 'learned', 'learned_paper', 'learned_rice'])
     """
     started, study = time.perf_counter(), study or TextStudy()
     many = len(texts)

@@ -22,6 +22,7 @@ from ..files import atomic_write
 from ..protocols import Array, Integers
 from ..tracker import MetricTracker
 from ..watch.prequential import progressive
+from ..watch.scores import similarity
 from .text_options import TextStudy
 
 MOMENTS = 16  # of the first half of the window, whose metrics are averaged
@@ -128,7 +129,7 @@ class Course:
             part = slice(done, stop)
             pairs = np.stack([self.X[later[part]], self.X[earlier[part]]], axis=1)
             trace = progressive(tracker, pairs, y[part])
-            scores.append((trace.squared_distance / trace.threshold)[adjacent[part]])
+            scores.append(similarity(trace)[adjacent[part]])
             self._count(stop - done)
             done, now = stop, seen.get(stop)
             if now in half:
@@ -138,7 +139,7 @@ class Course:
                 relevance.append(diagonal / (diagonal.sum() or 1.0))
                 maps.append(tracker.components_[:2])
         judged = y[adjacent]
-        auc = roc_auc_score(judged, -np.concatenate(scores)) if len(np.unique(judged)) > 1 else np.nan
+        auc = roc_auc_score(judged, np.concatenate(scores)) if len(np.unique(judged)) > 1 else np.nan
         return Outcome(np.array(auc), metric, np.array(relevance), np.array(maps))
 
     def _count(self, more: int) -> None:

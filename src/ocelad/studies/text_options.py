@@ -74,10 +74,11 @@ class TextStudy:
             raise ValueError(f"first must be None or an integer >= 1, got {self.first!r}")
 
     def trackers(self, n: int) -> dict[str, Callable[[], MetricTracker]]:
-        """Who takes part, for n features: ours, the paper's, and COMID at each rate, all else as ours."""
+        """Who takes part, for n features: a pool, its RICE alone, the paper's, and COMID at each rate, all else as
+        in RICE."""
 
-        def ours(base: int = 1024, step: float = 64.0) -> MetricTracker:
-            return MetricTracker(
+        def set_up(tracker: MetricTracker, base: int = 1024, step: float = 64.0) -> MetricTracker:
+            return tracker.set_params(
                 regularizer=NuclearNorm(self.strength / n),
                 base=Intervals(base, "continue"),
                 step=Step(step, threshold=0.0, capped=True),
@@ -85,10 +86,11 @@ class TextStudy:
             )
 
         def fixed(rate: float) -> Callable[[], MetricTracker]:
-            return lambda: ours(NEVER, rate * NEVER**0.5)
+            return lambda: set_up(MetricTracker.rice(), NEVER, rate * NEVER**0.5)
 
         return {
-            "learned": ours,
+            "learned": lambda: set_up(MetricTracker()),
+            "learned_rice": lambda: set_up(MetricTracker.rice()),
             "learned_paper": MetricTracker.paper,
             **{f"comid_{rate:g}": fixed(rate) for rate in self.rates},
         }

@@ -125,7 +125,7 @@ class Trial:
                 self.measures[k, self.evaluated] = entrant.evaluate(Z, block.clustering, labels, sample)
             self.evaluated += 1
             if leader is not None:
-                self.levels.append((block.t + 1, leader.levels_))
+                self.levels.append((block.t + 1, leader.experts_))
             clock = self._charge(1, clock)
             yield block
 

@@ -29,7 +29,7 @@ from .outputs import Output
 PATIENCE = 60.0
 """The longest time between two checkpoints, in seconds, even if few comparisons have come."""
 
-PREDICTIONS = "t,line,partner,y,distance,threshold,predicted"
+PREDICTIONS = "t,line,partner,y,distance,threshold,predicted,probability"
 OUTPUTS = {
     "predictions": PREDICTIONS,
     "timeline": ",".join(timeline.COLUMNS),
@@ -208,24 +208,27 @@ class Run:
             if not self._learned:
                 self.tracker.feature_names_in_ = np.array(self.form.features, dtype=object)
                 self._learned = True
-            self.running.add(seen.squared_distance, seen.threshold, seen.loss, y)
+            known = None if np.isnan(seen.probability).any() else seen.probability
+            self.running.add(seen.squared_distance, seen.threshold, seen.loss, y, known)
             self.events = [*self.events, *self.row.add(seen, y.tolist())][-8:]
             self.echo = _predictions(self.t, seen, y.tolist(), block.lines[piece], block.others[piece])
             if self.settings.predictions:
                 self._outputs["predictions"].write(self.echo)
             self.t, done = self.t + len(y), piece.stop
             if self.t % self.settings.every == 0:
-                row = self.row.finish(self.t, self.tracker, self.running.accuracy, self.running.auc)
+                row = self.row.finish(self.t, self.tracker, self.running)
                 self._outputs["timeline"].write([row])
             yield len(y)
 
 
 def _predictions(t: int, seen: Trace, y: list[int], lines: list[int], others: list[int]) -> list[str]:
-    distances, thresholds = np.sqrt(seen.squared_distance).tolist(), np.sqrt(seen.threshold).tolist()
+    thresholds = np.copysign(np.sqrt(np.abs(seen.threshold)), seen.threshold)  # below 0 nothing is similar
+    columns = [np.sqrt(seen.squared_distance), thresholds, seen.similar]
+    known = ["" if p != p else repr(p) for p in seen.probability.tolist()]
     return [
-        f"{number},{line},{other or ''},{label},{d!r},{threshold!r},{1 if similar else -1}"
-        for number, (line, other, label, d, threshold, similar) in enumerate(
-            zip(lines, others, y, distances, thresholds, seen.similar.tolist(), strict=True), t + 1
+        f"{number},{line},{other or ''},{label},{d!r},{threshold!r},{1 if similar else -1},{p}"
+        for number, (line, other, label, d, threshold, similar, p) in enumerate(
+            zip(lines, others, y, *(column.tolist() for column in columns), known, strict=True), t + 1
         )
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,14 @@ from ..engine import Trace
 from ..protocols import Array
 from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm, Event
-from ..watch.history import time_scale
+from ..watch.history import in_charge, time_scale
+from ..watch.scores import Running
 
-COLUMNS = ("t", "loss", "error", "accuracy", "auc", "time_scale", "threshold", "lengths", "weights", "alarms")
+NUMBERS = (
+    *("t", "loss", "error", "accuracy", "majority", "auc", "log_loss", "calibration_error"),
+    *("time_scale", "threshold"),
+)
+COLUMNS = (*NUMBERS, "in_charge", "kinds", "lengths", "weights", "alarms")
 
 
 class Row:
@@ -32,22 +38,24 @@ class Row:
     def add(self, trace: Trace, y: Any) -> list[Event]:
         """Take comparisons; what the alarm said to them."""
         said = []
-        losses = trace.loss.tolist()
+        losses, costs = trace.loss.tolist(), trace.log_loss(np.asarray(y)).tolist()
         for k, (similar, label) in enumerate(zip(trace.similar.tolist(), y, strict=True)):
             wrong = similar != (label > 0)
             self.count, self.wrong, self.loss = self.count + 1, self.wrong + wrong, self.loss + losses[k]
-            event = self.alarm.update(wrong, trace.levels(k))
+            event = self.alarm.update(wrong, trace.after(k), None if math.isnan(costs[k]) else costs[k])
             if event is not None:
                 said.append(event)
         self.events += said
         return said
 
-    def finish(self, t: int, tracker: MetricTracker, accuracy: float, auc: float) -> str:
+    def finish(self, t: int, tracker: MetricTracker, running: Running) -> str:
         """The row at time t, and a new one."""
-        levels = tracker.levels_
+        experts, threshold = tracker.experts_, tracker.threshold_
         means = self.loss / self.count, self.wrong / self.count
-        numbers = *means, accuracy, auc, time_scale(levels, t), tracker.mu_
-        lists = [" ".join(map(repr, levels[name].tolist())) for name in ("length", "weight")]
+        so_far = running.accuracy, running.majority, running.auc, running.log_loss, running.calibration_error
+        numbers = *means, *so_far, time_scale(experts, t), threshold * abs(threshold)
+        lists = [in_charge(experts), " ".join(experts["kind"].tolist())]
+        lists += [" ".join(map(repr, experts[name].tolist())) for name in ("length", "weight")]
         alarms = " ".join(f"{e.kind}:{e.onset}:{e.t}:{e.strength!r}" for e in self.events)
         self._begin()
         return ",".join([str(t), *map(repr, numbers), *lists, alarms])
@@ -65,15 +73,20 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class TimeLine:
-    """A time line as it was written: columns, and the weights of the levels (columns) at each time (rows)."""
+    """A time line as it was written: columns, and the weights of the experts (columns) at each time (rows)."""
 
     t: Array
     loss: Array
     error: Array
     accuracy: Array
+    majority: Array
     auc: Array
+    log_loss: Array
+    calibration_error: Array
     time_scale: Array
     threshold: Array
+    in_charge: tuple[str, ...]
+    kinds: tuple[str, ...]
     lengths: Array
     weights: Array
     events: tuple[Event, ...]
@@ -89,7 +102,8 @@ def read_timeline(path: Path) -> TimeLine:
     if not rows:
         raise ValueError(f"{path}: it has no rows yet")
     try:
-        numbers = {name: np.array([float(row[name]) for row in rows]) for name in COLUMNS[:7]}
+        numbers = {name: np.array([float(row[name]) for row in rows]) for name in NUMBERS}
+        kinds = tuple(rows[-1]["kinds"].split())
         lengths = np.array(rows[-1]["lengths"].split(), dtype=np.float64)
         weights = np.full((len(rows), len(lengths)), np.nan)
         for line, row in zip(weights, rows, strict=True):
@@ -98,7 +112,10 @@ def read_timeline(path: Path) -> TimeLine:
         events = tuple(_event(word) for row in rows for word in row["alarms"].split())
     except (ValueError, AttributeError, TypeError) as error:
         raise ValueError(f"{path}: it is damaged: {error}") from None
-    return TimeLine(**numbers, lengths=lengths, weights=weights, events=events)
+    in_charge = tuple(row["in_charge"] for row in rows)
+    if len(kinds) != len(lengths):
+        raise ValueError(f"{path}: it is damaged: it has {len(kinds)} kinds and {len(lengths)} lengths")
+    return TimeLine(**numbers, in_charge=in_charge, kinds=kinds, lengths=lengths, weights=weights, events=events)
 
 
 def _event(word: str) -> Event:

@@ -24,9 +24,10 @@ def algorithm_2(options: MetricTracker, n: int, given: Metric | None = None) -> 
     """RICE of COMID learners on (M, mu) inside Algorithm 1, from ``origin`` or from a given metric."""
     o = options
     recipe = recipe_of(o, n, given)  # line 5
+    memory = None if o.memory is None else validate.integer(o.memory, "memory", least=32)
     if o.ensemble is None:
-        return rice_engine(recipe, o.loss, o.weights)  # lines 4, 6-8
-    return box_engine(o.ensemble(recipe.spawn()), o.loss, o.weights, recipe)
+        return rice_engine(recipe, o.loss, o.weights, memory)  # lines 4, 6-8
+    return box_engine(o.ensemble(recipe.spawn()), o.loss, o.weights, recipe, memory)
 
 
 def recipe_of(options: MetricTracker, n: int, given: Metric | None = None) -> Recipe:

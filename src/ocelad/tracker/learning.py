@@ -42,13 +42,13 @@ def learn(
     if tracker.n_components is not None:
         validate.n_components(tracker.n_components, n)
     scale = tracker._scale if "_scale" in learned else first_scale(tracker)
-    rows, after, ratios = scale.normalise(u, parts)
     if known:
         engine = tracker._engine
     else:
         given = tracker._given
         start = None if given is None else given.metric(n, scale.normalise(u[:1], parts)[1].value)
         engine, form = algorithm_2(tracker, n, start), inputs.preprocessor(tracker.preprocessor)
+    rows, after, ratios = scale.normalise(u, parts, engine.pooled)
     if not u.shape[0]:
         return
 
@@ -82,7 +82,7 @@ def _run_traced(
         u, labels, weights = select(piece, rows, y, weight)
         engine.run(u, labels, weights, part)
         if labels is not None:
-            part.rescale(ratios[piece], labels, engine.loss, weights)
+            part.rescale(ratios[piece], labels, None if engine.pooled else engine.loss, weights)
         if history is not None:
             history.read(engine, part, labels)
 

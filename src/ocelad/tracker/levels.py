@@ -26,12 +26,12 @@ class LevelVocabulary:
     @property
     @locked
     def mu_(self) -> float:
-        """The tracked threshold on squared distances."""
-        return self._fitted().threshold()
+        """The tracked threshold on squared distances, that of the mixture of all experts."""
+        return self._fitted().decision().threshold
 
     @property
     @locked
-    def level_metrics_(self) -> list[Metric]:
+    def expert_metrics_(self) -> list[Metric]:
         """What each level believes by itself, M in the units of the features."""
         engine, unit = self._fitted(), self._scale.value
         return [Metric(metric.M / unit / unit, metric.mu) for metric in engine.metrics()]
@@ -51,9 +51,9 @@ class LevelVocabulary:
 
     @property
     @locked
-    def levels_(self) -> np.ndarray[Any, np.dtype[np.void]]:
-        """Which time-scale is in charge: ``length`` of memory (inf for a learner that never restarts), normalised
-        ``weight`` and latest ``loss`` of each level."""
+    def experts_(self) -> np.ndarray[Any, np.dtype[np.void]]:
+        """Who is in charge: of each expert the ``kind`` ("replay", "euclid", "rice"), the ``length`` of its memory
+        (inf if it never restarts), normalised ``weight`` and latest ``loss``."""
         levels = self._fitted().experts()
         levels.setflags(write=False)
         return levels

@@ -18,7 +18,9 @@ from ..geometry.mahalanobis import Mahalanobis
 from ..geometry.metric import Metric
 from ..geometry.regularizers import NuclearNorm, Regularizer
 from ..geometry.steps import Step
+from ..grouped_share import GroupedShare
 from ..intervals import Intervals
+from ..platt import Decision
 from ..protocols import Array, Ensemble, Spawn, Weights
 from ..weights import FixedShare, OceladWeights
 from . import calibration, inputs
@@ -26,12 +28,15 @@ from .algorithm_2 import algorithm_2, first_scale
 from .learning import LEARNED, learn, relearn
 from .levels import LevelVocabulary
 from .lock import Locked, locked
-from .units import Scale
-from .vocabulary import ThresholdVocabulary
+from .units import Scale, norms, scaled
+from .vocabulary import ThresholdVocabulary, probabilities
 from .warm_start import WarmStart
 
 FEW = 32
 """Up to this many pairs are judged expert by expert; for more, the mixture is formed first."""
+
+VERY_FAR = 1e70
+"""In units of length: the squares of such differences are still far from the largest number."""
 
 
 class MetricTracker(
@@ -44,7 +49,7 @@ class MetricTracker(
     """Track a Mahalanobis metric and its threshold from a stream of comparisons, while both change.
 
     The defaults are the ones recommended here; ``MetricTracker.paper()`` has the paper's. Options are read at the
-    first comparison. What is learned, ``mu_``, ``levels_``, ``level_metrics_``, ``scale_`` and the matrix, always
+    first comparison. What is learned, ``mu_``, ``experts_``, ``expert_metrics_``, ``scale_`` and the matrix,
     describes the estimate that will judge the next comparison.
 
     Parameters
@@ -56,7 +61,12 @@ class MetricTracker(
     divergence
         `Frobenius`, `VonNeumann` or `LogDet`; the last two need ``origin > 0``.
     weights
-        The combiner: `FixedShare`, `OceladWeights`, `SaolWeights`, `CoinBetting`, `AdaNormalHedge`.
+        The combiner. `GroupedShare` combines a pool of experts that speak log odds: RICE's levels, calibrated, the
+        Euclidean distance, and experts that replay recent comparisons. `FixedShare`, `OceladWeights`,
+        `SaolWeights`, `CoinBetting` and `AdaNormalHedge` combine RICE's levels alone.
+    memory
+        The longest window of comparisons that a pool replays, 32 or more; None replays none. It takes memory for
+        as many differences. Beyond 2048 features a pool has the calibrated levels alone.
     step
         COMID's step on an interval is ``step / sqrt(length)``; a `Step` says more: the threshold's step, and
         whether steps are capped.
@@ -104,7 +114,8 @@ class MetricTracker(
         loss: MarginLoss = Hinge(),
         regularizer: Regularizer = NuclearNorm(0.02),
         divergence: Divergence = Frobenius(),
-        weights: Weights = FixedShare(),
+        weights: Weights = GroupedShare(),
+        memory: int | None = 2048,
         step: float | Step = 8.0,
         base: int | Intervals = 8,
         origin: ArrayLike = 0.0,
@@ -118,6 +129,7 @@ class MetricTracker(
         self.regularizer = regularizer
         self.divergence = divergence
         self.weights = weights
+        self.memory = memory
         self.step = step
         self.base = base
         self.origin = origin
@@ -128,19 +140,15 @@ class MetricTracker(
         self.preprocessor = preprocessor
 
     @classmethod
+    def rice(cls) -> MetricTracker:
+        """RICE alone, combined by fixed share on the losses of its learners: what the paper's theory speaks of."""
+        return cls(weights=FixedShare(), memory=None)
+
+    @classmethod
     def paper(cls, step: float = 1.0, strength: float = 0.01) -> MetricTracker:
         """The paper's setting: base 1, its own weights, features as they are."""
         parts: dict[str, Any] = {"regularizer": NuclearNorm(strength), "weights": OceladWeights()}
-        return cls(**parts, step=Step(step, threshold=1.0), base=1, scale=None)
-
-    @classmethod
-    def cautious(cls) -> MetricTracker:
-        """Long but capped steps: for features of all kinds, where differences vary much in length.
-
-        A capped step cannot overshoot, so that the rates may be high; and who learns by small steps needs time,
-        and must not begin anew too often. This is what ``ocelad track`` uses.
-        """
-        return cls(step=Step(32.0, capped=True), base=Intervals(128, "continue"))
+        return cls(**parts, memory=None, step=Step(step, threshold=1.0), base=1, scale=None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -265,31 +273,45 @@ class MetricTracker(
             rank = validate.n_components(self.n_components, self.n_features_in_)
             key = (self._engine.t, rank)
             if self._metric is None or self._metric[0] != key:
-                form, mu = self._engine.mixture()
-                self._metric = key, Mahalanobis(form, self._scale.value, rank, max(1.0, mu))
+                form, _ = self._engine.mixture()
+                self._metric = key, Mahalanobis(form, self._scale.value, rank, self._engine.decision())
             return self._metric[1]
         if self._given is not None:
             return self._given.view(self.n_components)
         raise self._not_fitted()
 
     @locked
-    def _measure(self, u: Any) -> tuple[Array, float | None]:
-        """Distances, and the threshold on their squares; of a few pairs without forming the metric."""
+    def _measure(self, u: Any) -> tuple[Array, Decision | None]:
+        """Distances, and what their squares say; of a few pairs without forming the metric."""
         if "_engine" in self.__dict__ and self.n_components is None and u.shape[0] <= FEW:
             validate.same_width(u, self.n_features_in_, "pairs")
             rows = u / self._scale.value
             if inputs.moderate(rows):
                 judged = self._engine.judge(rows)
-                squares, mu = judged.mixture
-                return np.sqrt(np.maximum(squares, 0.0)), max(1.0, mu)
+                return np.sqrt(np.maximum(judged.mixture[0], 0.0)), self._engine.decision(judged)
         return super()._measure(u)
 
     @locked
-    def _judged(self, pairs: ArrayLike) -> tuple[Array, float]:
+    def mixture_proba(self, pairs: Any) -> Array:
+        """The probabilities of "different" and "similar" by all experts of the pool, of shape (m, 2).
+
+        It is the mixture of their probabilities, calibrated: no function of one distance, and better than
+        ``predict_proba``, which is one, where experts disagree. Only a pool has it (`GroupedShare`).
+        """
+        u = inputs.differences(pairs, type(self).__name__, self._form())
+        engine = self._fitted()
+        validate.same_width(u, self.n_features_in_, "pairs")
+        rows, unit = u / self._scale.value, self._scale.value
+        if not inputs.moderate(rows):  # so far apart that squares would overflow: very far is as good
+            rows = scaled(u, [1.0 / max(unit, norm / VERY_FAR) for norm in norms(u)])
+        return probabilities(engine.mixture_odds(rows))
+
+    @locked
+    def _judged(self, pairs: ArrayLike) -> tuple[Array, float, Array]:
         return super()._judged(pairs)
 
     @locked
-    def _judge(self, u: Any) -> tuple[Array, float]:
+    def _judge(self, u: Any) -> tuple[Array, float, Array]:
         return super()._judge(u)
 
     @property
@@ -302,10 +324,10 @@ class MetricTracker(
     @components_.setter
     def components_(self, L: Any) -> None:
         with self._lock:
-            mu = self._given.mu if self._given is not None else self.mu_ if "_engine" in self.__dict__ else None
+            mu = None if self._given is None else self._given.mu
             forget: tuple[str, ...] = ("_engine", "_metric")
             if "_engine" in self.__dict__:  # else it is checked when it is used first, against the data
-                L = validate.components(L)
+                L, mu = validate.components(L), self._engine.decision().even
                 if L.shape[1] != self.n_features_in_:
                     mu, forget = None, LEARNED
             self._check_preprocessor()

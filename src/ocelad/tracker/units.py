@@ -45,9 +45,9 @@ class Scale(Protocol):
     @property
     def value(self) -> float: ...
 
-    def normalise(self, u: Any, parts: int = 1, /) -> tuple[Any, Scale, list[float]]:
-        """The differences in units of length, each in the unit of its own time; the scale after them; and for each
-        row the factor that converts it to the unit from before that row.
+    def normalise(self, u: Any, parts: int = 1, before: bool = False, /) -> tuple[Any, Scale, list[float]]:
+        """The differences in units of length, each in the unit of its own time, or from before it; the scale after
+        them; and for each row the factor that converts it to the unit from before that row.
 
         A row may be several differences side by side: then their root mean square is measured.
         """
@@ -70,10 +70,10 @@ class RunningScale:
     count: int = 0
     first: tuple[float, ...] = ()
 
-    def normalise(self, u: Any, parts: int = 1) -> tuple[Any, RunningScale, list[float]]:
+    def normalise(self, u: Any, parts: int = 1, before: bool = False) -> tuple[Any, RunningScale, list[float]]:
         value, count, first, factors, ratios = self.value, self.count, self.first, [], []
         for norm in norms(u, parts):
-            old = value
+            old, known = value, count > 0
             if norm > 0.0:  # else it says nothing about the unit
                 count += 1
                 if count <= FIRST:
@@ -82,7 +82,8 @@ class RunningScale:
                 else:
                     ratio = min(norm / value, LONGEST)
                     value, first = value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), ()
-            factor = LONGEST / norm if norm > LONGEST * value else 1.0 / value
+            unit = old if before and known else value
+            factor = LONGEST / norm if norm > LONGEST * unit else 1.0 / unit
             factors.append(factor)
             ratios.append(min(1.0 / old / factor, FARTHEST))
         return scaled(u, factors), RunningScale(value, count, first), ratios
@@ -97,7 +98,12 @@ class FixedScale:
 
     value: float
 
-    def normalise(self, u: Any, parts: int = 1) -> tuple[Any, FixedScale, list[float]]:  # noqa: ARG002
+    def normalise(
+        self,
+        u: Any,
+        parts: int = 1,  # noqa: ARG002
+        before: bool = False,  # noqa: ARG002
+    ) -> tuple[Any, FixedScale, list[float]]:
         self.check(u)
         return u / self.value, self, [1.0] * u.shape[0]
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from .. import validation as validate
 from ..geometry.mahalanobis import Mahalanobis
+from ..platt import Decision
 from ..protocols import Array
 from . import calibration, inputs
 from .calibration import Strategy
@@ -61,17 +62,17 @@ class MetricVocabulary:
         """The learned distance of each pair (not squared)."""
         return self._measured(pairs)[0]
 
-    def _measured(self, pairs: Any) -> tuple[Array, float | None]:
-        """Distances, and the tracked threshold on their squares, of the same metric."""
+    def _measured(self, pairs: Any) -> tuple[Array, Decision | None]:
+        """Distances, and what their squares say, of the same metric."""
         u = inputs.differences(pairs, type(self).__name__, self._form())
         if type(pairs) is not np.ndarray:
             inputs.check_names(self, pairs, known=True)
         return self._measure(u)
 
-    def _measure(self, u: Any) -> tuple[Array, float | None]:
+    def _measure(self, u: Any) -> tuple[Array, Decision | None]:
         metric = self.get_metric()
         validate.same_width(u, metric.n, "pairs")
-        return metric.distance(u), metric.mu
+        return metric.distance(u), metric.decision
 
     def pair_score(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
@@ -111,23 +112,27 @@ class ThresholdVocabulary(MetricVocabulary):
     @property
     def threshold_(self) -> float:
         """The largest distance of similar points: the one that was set or calibrated since the latest comparison,
-        else the tracked one, sqrt(mu)."""
+        else the tracked one. It is negative where no two points are similar."""
         threshold = self._threshold  # once: another thread may learn, and forget it
-        return _tracked(self.get_metric().mu) if threshold is None else threshold
-
-    def _judged(self, pairs: ArrayLike) -> tuple[Array, float]:
-        """Distances and threshold, of the same metric."""
-        self._form()
-        threshold = self._threshold
         if threshold is not None:
-            return -self.decision_function(pairs), threshold
-        distances, mu = self._measured(pairs)
-        return distances, _tracked(mu)
+            return threshold
+        decision = self.get_metric().decision
+        if decision is None:
+            raise _no_threshold()
+        return _root(decision.even)
 
-    def _judge(self, u: Any) -> tuple[Array, float]:
+    def _judged(self, pairs: ArrayLike) -> tuple[Array, float, Array]:
+        """Distances, the threshold on them, and log odds, of the same metric."""
+        self._form()
+        limit, (distances, decision) = self._threshold, self._measured(pairs)
+        if limit is not None:  # subclasses may have a score of their own
+            distances = -self.decision_function(pairs)
+        return _decided(distances, decision, limit)
+
+    def _judge(self, u: Any) -> tuple[Array, float, Array]:
         """The same of differences that have been checked."""
-        threshold, (distances, mu) = self._threshold, self._measure(u)
-        return distances, _tracked(mu) if threshold is None else threshold
+        limit = self._threshold
+        return _decided(*self._measure(u), limit)
 
     def decision_function(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
@@ -135,21 +140,21 @@ class ThresholdVocabulary(MetricVocabulary):
 
     def predict(self, pairs: ArrayLike) -> NDArray[np.int64]:
         """+1 for pairs that are similar now, -1 for the others."""
-        d, threshold = self._judged(pairs)
-        return np.where(d <= threshold, 1, -1)
+        d, limit, _ = self._judged(pairs)
+        return np.where(d <= limit, 1, -1)
 
     @property
     def predict_proba(self) -> Any:
         """``predict_proba(pairs)``: the probabilities of "different" and "similar", of shape (m, 2).
 
-        The second is 1 / (1 + exp(-(threshold^2 - d^2))): the logistic function of the margin, which is one half
-        at the threshold. It is the model that `Logistic` fits; with other losses it is a monotone score between 0
-        and 1. It exists once something has been learned.
+        The second falls with the distance, and is one half at the threshold. A pool's is calibrated; of RICE alone
+        it is 1 / (1 + exp(-(threshold^2 - d^2))), the model that `Logistic` fits, and with other losses a score
+        between 0 and 1. It exists once something has been learned.
         """
         self._form()
 
         def predict_proba(pairs: ArrayLike) -> Array:  # scikit-learn's scorers look at this name
-            return probabilities(*self._judged(pairs))
+            return probabilities(self._judged(pairs)[2])
 
         return predict_proba
 
@@ -196,17 +201,28 @@ class ThresholdVocabulary(MetricVocabulary):
         return self
 
 
-def probabilities(d: Array, threshold: Any) -> Array:
-    """Of "different" and "similar", for distances and thresholds."""
-    with np.errstate(over="ignore"):
-        margin = threshold * abs(threshold) - d * d
-    return np.stack([expit(-margin), expit(margin)], axis=1)
+def probabilities(odds: Array) -> Array:
+    """Of "different" and "similar", from log odds."""
+    return np.stack([expit(-odds), expit(odds)], axis=1)
 
 
-def _tracked(mu: float | None) -> float:
-    if mu is None:
-        raise AttributeError(
-            "A threshold for this estimator has not been set, "
-            "call its set_threshold or calibrate_threshold method."
-        )
-    return math.sqrt(mu)
+def _decided(distances: Array, decision: Decision | None, limit: float | None) -> tuple[Array, float, Array]:
+    """Distances, the threshold on them, set or tracked, and log odds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if limit is not None:
+            decision = (decision or Decision(0.0)).at(limit * abs(limit))
+        elif decision is None:
+            raise _no_threshold()
+        odds = decision.log_odds(distances * distances)
+    return distances, _root(decision.even) if limit is None else limit, odds
+
+
+def _root(square: float) -> float:
+    """The distance of a squared distance; a negative one stays negative."""
+    return math.copysign(math.sqrt(abs(square)), square)
+
+
+def _no_threshold() -> AttributeError:
+    return AttributeError(
+        "A threshold for this estimator has not been set, call its set_threshold or calibrate_threshold method."
+    )

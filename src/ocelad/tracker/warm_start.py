@@ -7,21 +7,25 @@ from typing import Any
 
 from ..geometry.mahalanobis import Mahalanobis
 from ..geometry.metric import Metric
+from ..platt import Decision
 
 
 @dataclass(frozen=True, eq=False)
 class WarmStart:
-    """Components as they were set, and the threshold tracked until then, if there was any."""
+    """Components as they were set, and the threshold tracked until then, if there was any.
+
+    That of a pool may be less than 1, which a learner's cannot be.
+    """
 
     components: Any
     mu: float | None
 
     def view(self, rank: int | None = None) -> Mahalanobis:
-        return Mahalanobis.embedding(self.components, rank, self.mu)
+        return Mahalanobis.embedding(self.components, rank, None if self.mu is None else Decision(self.mu))
 
     def metric(self, n: int, unit: float) -> Metric:
         """The metric of differences in this unit, to start from."""
         M = self.view().M
         if len(M) != n:
             raise ValueError(f"pairs must have {len(M)} features, as components_ has, got {n}")
-        return Metric(M * unit * unit, 1.0 if self.mu is None else self.mu)
+        return Metric(M * unit * unit, 1.0 if self.mu is None else max(1.0, self.mu))

@@ -4,10 +4,12 @@ Both are Page's CUSUM test: a sum of log-likelihood ratios that never falls belo
 
     S <- max(0, S + log f_1(x) / f_0(x)),        alarm when S > log(steps).
 
-jump     x is whether the comparison was judged wrongly, before it was learned; f_0 is the recent error rate, and
-         f_1 an error rate with twice its odds.
+jump     x is the log loss of a comparison, before it was learned, in standard deviations from its recent mean;
+         f_0 is N(0, 1), and f_1 is N(0.5, 1). Where no losses are given, x is whether it was judged wrongly; f_0
+         is the recent error rate, and f_1 an error rate with twice its odds.
 drift    x is how much more the longest memory lost than the shorter ones, mixed by their weights, in units of its
          root mean square; f_0 is N(0, 1), and f_1 is N(0.2, 1). Where nothing drifts, longer is better: x < 0.
+         Of a pool, RICE's levels are compared: nothing but their memory tells them apart.
 
 If f_0 were known and true, false alarms would be at least ``steps`` comparisons apart in the mean (Lorden 1971).
 Only ratios enter, so nothing depends on the scale of features or losses, and memory is bounded.
@@ -28,6 +30,17 @@ from ..protocols import is_number
 SHIFT = 0.2
 """The drift that f_1 speaks of: less than that hardly costs anything."""
 
+RISE = 0.5
+"""The rise of the log loss that f_1 speaks of, in standard deviations."""
+
+FARTHEST = 3.0
+"""How many standard deviations one comparison may count: losses have long tails, and one is no evidence."""
+
+EARLY = 32
+"""It takes this many values to know a spread."""
+
+NEEDED = {"kind", "length", "weight", "loss"}
+
 REACH = 2
 """Retro-initialisation lets a level remember up to twice its length."""
 
@@ -47,9 +60,9 @@ class Event:
 
 
 class Alarm(Protocol):
-    """Takes one comparison at a time: whether it was judged wrongly, and the tracker's ``levels_`` after it."""
+    """Takes one comparison at a time: whether it was judged wrongly, and the tracker's ``experts_`` after it."""
 
-    def update(self, wrong: bool, levels: Any = None, /) -> Event | None: ...
+    def update(self, wrong: bool, experts: Any = None, /) -> Event | None: ...
 
 
 @dataclass
@@ -101,12 +114,12 @@ class ChangeAlarm:
     Parameters
     ----------
     steps
-        How rare false alarms are to be: at least this number of comparisons apart on average, if the error rate
-        of an unchanging stream were known. Learned on the way, they are rarer still (docs/alarms.md has figures).
+        How rare false alarms are to be: at least this number of comparisons apart on average, if f_0 were known.
+        Learned on the way, they are rarer still (docs/alarms.md has figures).
     odds
-        The growth of the odds of an error that a jump is tested for.
+        The growth of the odds of an error that a jump is tested for, where no losses are given.
     memory
-        The number of comparisons over which the usual error rate is estimated.
+        The number of comparisons over which the usual error rate and loss are estimated.
 
     Examples
     --------
@@ -114,21 +127,22 @@ class ChangeAlarm:
     >>> wrong = rng.random(2000) < np.where(np.arange(2000) < 1500, 0.1, 0.4)
     >>> events = [event for event in map(alarm.update, wrong) if event]
     >>> [(event.t, event.kind, event.onset, round(event.strength, 2)) for event in events]
-    [(1535, 'jump', 1523, 0.56)]
+    [(1542, 'jump', 1523, 0.51)]
     """
 
-    def __init__(self, *, steps: float = 1000.0, odds: float = 2.0, memory: int = 512) -> None:
+    def __init__(self, *, steps: float = 10_000.0, odds: float = 2.0, memory: int = 512) -> None:
         for name, value in (("steps", steps), ("odds", odds)):
             if not (is_number(value) and 1 < value < math.inf):
                 raise ValueError(f"{name} must be a finite number > 1, got {value!r}")
         self.steps, self.odds, self.memory = float(steps), float(odds), validate.integer(memory, "memory", least=2)
         self.t = 0  # comparisons seen
-        self._begin(-math.inf)
+        self._begin(0)
 
-    def _begin(self, since: float) -> None:
+    def _begin(self, since: int) -> None:
         """A new regime: what was usual before is no measure of it."""
         self._since = since
         self._errors = _ForgettingMean(self.memory, 1.0, 2.0)  # nothing is known yet: one half
+        self._losses, self._loss_square = _ForgettingMean(self.memory), _ForgettingMean(self.memory)
         self._jump = _Cusum(math.log(self.steps), self.memory)
         self._weights: list[float] = []  # those that judge the next comparison
         self._begin_drift()
@@ -138,50 +152,72 @@ class ChangeAlarm:
 
     def state(self) -> dict[str, Any]:
         """Its state as JSON values, for another alarm with the same parameters to ``restore``."""
-        means = {name: [m.total, m.count] for name, m in (("errors", self._errors), ("square", self._square))}
+        means = {name: [mean.total, mean.count] for name, mean in self._means().items()}
         sums = {name: [c.sum, list(c.values)] for name, c in (("jump", self._jump), ("drift", self._drift))}
-        since = None if self._since == -math.inf else self._since
-        return {"t": self.t, "since": since, "weights": self._weights, **means, **sums}
+        return {"t": self.t, "since": self._since, "weights": self._weights, **means, **sums}
+
+    def _means(self) -> dict[str, _ForgettingMean]:
+        losses = {"losses": self._losses, "loss_square": self._loss_square}
+        return {"errors": self._errors, **losses, "square": self._square}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on as the alarm whose ``state`` this is."""
-        self._begin(-math.inf if state["since"] is None else state["since"])
+        self._begin(state["since"])
         self.t, self._weights = state["t"], list(state["weights"])
-        for mean, (total, count) in ((self._errors, state["errors"]), (self._square, state["square"])):
-            mean.total, mean.count = total, count
+        for name, mean in self._means().items():
+            mean.total, mean.count = state[name]
         for cusum, (total, values) in ((self._jump, state["jump"]), (self._drift, state["drift"])):
             cusum.sum = total
             cusum.values.extend((t, x) for t, x in values)
 
-    def update(self, wrong: bool, levels: Any = None) -> Event | None:
-        """Take one comparison: whether it was judged wrongly, and ``tracker.levels_`` after it was learned.
+    def update(self, wrong: bool, experts: Any = None, loss: float | None = None) -> Event | None:
+        """Take one comparison: whether it was judged wrongly, ``tracker.experts_`` after it was learned, and what
+        it cost, the log loss of ``tracker.mixture_proba`` before.
 
-        Without ``levels`` there are alarms for jumps only.
+        Without ``experts`` there are alarms for jumps only; without ``loss`` they are for jumps of the error rate.
         """
         if not isinstance(wrong, (bool, int, np.bool_, np.integer)) or wrong not in (0, 1):
             raise ValueError(f"wrong must be True or False, got {wrong!r}")
-        if levels is not None and not {"length", "weight", "loss"} <= set(np.asarray(levels).dtype.names or ()):
-            raise ValueError(f"levels must be a tracker's levels_, with length, weight and loss, got {levels!r}")
+        if experts is not None and not set(np.asarray(experts).dtype.names or ()) >= NEEDED:
+            raise ValueError(f"experts must be a tracker's experts_, got {experts!r}")
+        if loss is not None and not (is_number(loss) and math.isfinite(loss)):
+            raise ValueError(f"loss must be None or a finite number, got {loss!r}")
         self.t += 1
         usual, x = self._errors.mean, float(wrong)
-        higher = self.odds * usual / (1.0 - usual + self.odds * usual)
-        ratio = math.log(higher / usual) if wrong else math.log((1.0 - higher) / (1.0 - usual))
+        ratio = self._error_ratio(x, usual) if loss is None else self._loss_ratio(float(loss))
         if self._jump.add(self.t, x, ratio):
             event = Event(self.t, "jump", *self._jump.rise(usual))
             self._begin(self.t)
             return event
         self._errors.add(x)
-        return None if levels is None else self._judge_memories(levels)
+        if loss is not None:
+            self._losses.add(float(loss))
+            self._loss_square.add(float(loss) ** 2)
+        return None if experts is None else self._judge_memories(experts)
 
-    def _judge_memories(self, levels: Any) -> Event | None:
-        weights, self._weights = self._weights, levels["weight"].tolist()
-        x = self._excess(levels, weights)
+    def _error_ratio(self, wrong: float, usual: float) -> float:
+        higher = self.odds * usual / (1.0 - usual + self.odds * usual)
+        return math.log(higher / usual) if wrong else math.log((1.0 - higher) / (1.0 - usual))
+
+    def _loss_ratio(self, loss: float) -> float:
+        if self._losses.count < EARLY:
+            return 0.0
+        mean = self._losses.mean
+        variance = self._loss_square.mean - mean * mean
+        if not variance > 0.0:
+            return 0.0
+        z = min((loss - mean) / math.sqrt(variance), FARTHEST)
+        return RISE * (z - RISE / 2)
+
+    def _judge_memories(self, experts: Any) -> Event | None:
+        weights, self._weights = self._weights, experts["weight"].tolist()
+        x = self._excess(experts, weights)
         if x is None:
             return None
         self._square.add(x * x)
-        if self._square.count < 32 or x == 0.0:  # too early to tell what is much
+        if self._square.count < EARLY or x == 0.0:  # too early to tell what is much
             return None
-        z = min(max(x / math.sqrt(self._square.mean), -3.0), 3.0)
+        z = min(max(x / math.sqrt(self._square.mean), -FARTHEST), FARTHEST)
         if not self._drift.add(self.t, z, SHIFT * (z - SHIFT / 2)):
             return None
         event = Event(self.t, "drift", *self._drift.rise(0.0))
@@ -189,10 +225,11 @@ class ChangeAlarm:
         self._begin_drift()
         return event
 
-    def _excess(self, levels: Any, weights: list[float]) -> float | None:
+    def _excess(self, experts: Any, weights: list[float]) -> float | None:
         """How much more the longest memory that knows nothing of an earlier regime loses than shorter ones."""
-        length, loss = levels["length"].tolist(), levels["loss"].tolist()
+        length, loss, kind = (experts[name].tolist() for name in ("length", "loss", "kind"))
         judged = [j for j in range(len(weights)) if math.isfinite(loss[j])]  # in plain Python: there are few
+        judged = [j for j in judged if kind[j] == "rice"] or judged
         own = [length[j] for j in judged if REACH * length[j] <= self.t - self._since]
         if not own:
             return None
@@ -223,7 +260,7 @@ class RiverAlarm:
                 raise ImportError('this alarm needs river: pip install "ocelad[river]"') from error
             self.detector = drift.ADWIN()  # type: ignore[no-untyped-call,unused-ignore]
 
-    def update(self, wrong: bool, levels: Any = None) -> Event | None:  # noqa: ARG002
+    def update(self, wrong: bool, experts: Any = None) -> Event | None:  # noqa: ARG002
         """Take one comparison: whether it was judged wrongly."""
         self.t += 1
         before = float(getattr(self.detector, "estimation", 0.0))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -26,22 +27,55 @@ from ..tracker import MetricTracker
 from ..tracker.lock import locked
 from .alarms import Alarm, ChangeAlarm, Event, RiverAlarm
 
+Outcome = tuple[int, float, bool, float | None]
+
 RECORD = np.dtype(
     [("t", np.int64)] + [(name, np.float64) for name in ("loss", "error", "movement", "time_scale", "threshold")]
 )
 
 
-def time_scale(levels: Any, t: float = np.inf) -> float:
-    """The effective memory: the geometric mean of the levels' lengths, by weight.
+def time_scale(experts: Any, t: float = np.inf) -> float:
+    """The effective memory: the geometric mean of the experts' lengths, by weight.
 
-    A learner that never restarts remembers all of the ``t`` comparisons so far.
+    One that never restarts remembers all of the ``t`` comparisons so far.
 
-    >>> levels = np.array([(8, 0.5), (128, 0.5)], dtype=[("length", float), ("weight", float)])
-    >>> round(time_scale(levels), 6)
+    >>> experts = np.array([(8, 0.5), (128, 0.5)], dtype=[("length", float), ("weight", float)])
+    >>> round(time_scale(experts), 6)
     32.0
     """
-    memory = np.minimum(levels["length"], max(t, 1.0))
-    return float(np.exp(levels["weight"] @ np.log(memory)))
+    memory = np.minimum(experts["length"], max(t, 1.0))
+    return float(np.exp(experts["weight"] @ np.log(memory)))
+
+
+def weights_by_name(kinds: Sequence[str], lengths: Array, weights: Array) -> dict[str, Array]:
+    """The weights over time of each kind and length, by names such as "rice 64"; those of the same name are
+    summed, in the order of kinds as they come and of lengths.
+
+    >>> weights = np.array([[0.25, 0.25, 0.5]])
+    >>> weights_by_name(["replay", "replay", "euclid"], np.array([32.0, 32.0, np.inf]), weights)
+    {'replay 32': array([0.5]), 'euclid': array([0.5])}
+    """
+    order = sorted(range(len(lengths)), key=lambda j: (list(kinds).index(kinds[j]), lengths[j]))
+    named: dict[str, Array] = {}
+    for j in order:
+        name = expert_name(kinds[j], lengths[j])
+        named[name] = weights[:, j] if name not in named else named[name] + weights[:, j]
+    return named
+
+
+def expert_name(kind: str, length: float) -> str:
+    """What an expert is, and how long its memory.
+
+    >>> expert_name("rice", 64.0), expert_name("rice", np.inf), expert_name("euclid", np.inf)
+    ('rice 64', 'rice endless', 'euclid')
+    """
+    return kind if kind == "euclid" else f"{kind} endless" if math.isinf(length) else f"{kind} {length:g}"
+
+
+def in_charge(experts: Any) -> str:
+    """The kind and length of the expert that has most weight; those of the same kind and length count together."""
+    weights = weights_by_name(experts["kind"].tolist(), experts["length"], experts["weight"][None])
+    return max(weights, key=lambda name: float(weights[name][0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +163,12 @@ class History:
         self.stride = self.every  # comparisons per row, at present
         self._rows: list[_Row] = []
         self._pending: _Row | None = None
-        self._outcomes: list[tuple[int, float, bool]] = []  # t, loss and error of each pair since the last look
+        # t, loss, error and, if there are probabilities, log loss of each pair since the last look
+        self._outcomes: list[Outcome] = []
         self.lengths: Array = snapshot([])
-        """The memory of each level, at the last look."""
+        """The memory of each expert, at the last look."""
+        self.kinds: tuple[str, ...] = ()
+        """And what it is, "replay", "euclid" or "rice"."""
 
     @locked
     def __copy__(self) -> History:
@@ -182,35 +219,42 @@ class History:
         before, self._t = self._t, engine.t
         if y is not None:
             wrong = (trace.similar != (y > 0)).tolist()
-            self._outcomes += zip(range(before + 1, engine.t + 1), trace.loss.tolist(), wrong, strict=True)
+            times = range(before + 1, engine.t + 1)
+            costs = [None if math.isnan(cost) else cost for cost in trace.log_loss(y).tolist()]
+            self._outcomes += zip(times, trace.loss.tolist(), wrong, costs, strict=True)
         if engine.t % self.every == 0:
             self._look(engine)
 
     def _look(self, engine: Engine) -> None:
-        form, outcomes, levels = engine.mixture()[0], self._outcomes, engine.experts()
+        form, outcomes, experts = engine.mixture()[0], self._outcomes, engine.experts()
         diagonal, t = form.diagonal, engine.t
         row = _Row(
             t=t,
             judged=len(outcomes),
-            loss=sum(loss for _, loss, _ in outcomes),
-            wrong=sum(wrong for _, _, wrong in outcomes),
+            loss=sum(loss for _, loss, _, _ in outcomes),
+            wrong=sum(wrong for _, _, wrong, _ in outcomes),
             looks=1,
             moved=frobenius_distance(form, self._form),
-            time_scale=time_scale(levels, t),
-            threshold=engine.threshold(),
-            weights=levels["weight"],
+            time_scale=time_scale(experts, t),
+            threshold=engine.decision().even,
+            weights=experts["weight"],
             relevance=snapshot(diagonal / (diagonal.sum() or 1.0)),
         )
-        self._form, self._outcomes, self.lengths = form, [], snapshot(levels["length"])
+        self._form, self._outcomes = form, []
+        self.lengths, self.kinds = snapshot(experts["length"]), tuple(experts["kind"].tolist())
         self._keep(row)
         if self.alarm is not None:
-            self._feed(self.alarm, outcomes, levels)
+            self._feed(self.alarm, outcomes, experts)
 
-    def _feed(self, alarm: Alarm, outcomes: list[tuple[int, float, bool]], levels: Any) -> None:
-        for number, (t, _, wrong) in enumerate(outcomes, 1):
+    def _feed(self, alarm: Alarm, outcomes: list[Outcome], experts: Any) -> None:
+        for number, (t, _, wrong, cost) in enumerate(outcomes, 1):
             if isinstance(alarm, ChangeAlarm | RiverAlarm):
                 alarm.t = t - 1  # it counts the tracker's comparisons, also those that it is not told of
-            event = alarm.update(wrong, levels if number == len(outcomes) else None)
+            now = experts if number == len(outcomes) else None
+            if isinstance(alarm, ChangeAlarm) and cost is not None:
+                event = alarm.update(wrong, now, cost)
+            else:
+                event = alarm.update(wrong, now)
             if event is not None:  # other alarms count what they are told of
                 event = replace(event, t=t, onset=event.onset + t - event.t)
                 self.events = [*self.events, event][-self.capacity :]
@@ -251,7 +295,7 @@ class History:
     @property
     @locked
     def weights(self) -> Array:
-        """The weight of each level (column) at each row's time, nan before the level was there."""
+        """The weight of each expert (column) at each row's time, nan before it was there."""
         table = np.full((len(self._rows), max((len(row.weights) for row in self._rows), default=0)), np.nan)
         for line, row in zip(table, self._rows, strict=True):
             line[: len(row.weights)] = row.weights
@@ -265,12 +309,13 @@ class History:
 
     @locked
     def frame(self) -> Any:
-        """The records and the weights (``weight_0`` is that of the shortest memory) as a pandas DataFrame."""
+        """The records and the weights as a pandas DataFrame; the columns of weights are named after the kinds and
+        lengths of the experts, those of the same kind and length together."""
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError('a DataFrame needs pandas: pip install "ocelad[frames]"') from error
-        records, weights = self.records, self.weights
+        records = self.records
         columns = {name: records[name] for name in records.dtype.names or ()}
-        columns |= {f"weight_{level}": weights[:, level] for level in range(weights.shape[1])}
+        columns |= weights_by_name(self.kinds, self.lengths, self.weights)
         return pd.DataFrame(columns).set_index("t")

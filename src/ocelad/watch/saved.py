@@ -11,6 +11,7 @@ import numpy as np
 
 from ..engine.checks import split, take
 from ..engine.protocol import Arrays
+from ..engine.trace import KINDS
 from ..geometry.quadratic import SQUARE, Dense, Parts
 from ..protocols import snapshot
 from ..state.header import check_count, check_keys, fits
@@ -18,15 +19,17 @@ from ..tracker import MetricTracker
 from .alarms import ChangeAlarm, Event
 from .history import History, _Row
 
-_ENTRIES = {"every", "capacity", "stride", "t", "pending", "alarm", "new_alarm", "events"}
+_ENTRIES = {"every", "capacity", "stride", "t", "pending", "alarm", "new_alarm", "events", "kinds"}
 _COUNTS = ("t", "judged", "looks")
 _NUMBERS = ("loss", "wrong", "moved", "time_scale", "threshold")
 _ALARM = {"steps": float, "odds": float, "memory": int, "state": dict}
 _STATE = {
     "t": int,
-    "since": int | None,
+    "since": int,
     "weights": list,
     "errors": [float, float],
+    "losses": [float, float],
+    "loss_square": [float, float],
     "square": [float, float],
     "jump": [float, list],
     "drift": [float, list],
@@ -47,14 +50,17 @@ def describe(history: History) -> tuple[dict[str, Any], Arrays]:
         "alarm": alarm_entry(history.alarm),
         "new_alarm": alarm_entry(history._new_alarm),
         "events": [list(astuple(event)) for event in history.events],
+        "kinds": list(history.kinds),
     }
     arrays: Arrays = {
         "counts": np.array(counts, dtype=np.int64).reshape(len(rows), 4),
         "numbers": np.array([[getattr(row, name) for name in _NUMBERS] for row in rows]).reshape(len(rows), 5),
         "weights": np.concatenate([row.weights for row in rows]) if rows else np.zeros(0),
         "relevance": np.array([row.relevance for row in rows]) if rows else np.zeros((0, 0)),
-        "outcomes": np.array(history._outcomes, dtype=np.float64).reshape(-1, 3),
-        "lengths": history.lengths,
+        "outcomes": np.array([(*known, -1.0 if cost is None else cost) for *known, cost in history._outcomes])
+        .astype(np.float64)
+        .reshape(-1, 4),
+        "lengths": np.where(np.isinf(history.lengths), 0.0, history.lengths),
     }
     if history._engine is not None:  # it has begun to look
         arrays |= _form_arrays(history._form)
@@ -119,14 +125,21 @@ def rebuild(entries: Any, arrays: Arrays, tracker: MetricTracker) -> History:
         history._rows.append(row)
     if entries["pending"]:
         history._pending = history._rows.pop()
-    take(arrays, "outcomes", (outcomes.size // 3, 3))
+    take(arrays, "outcomes", (outcomes.size // 4, 4))
     if not set(map(str, outcomes[:, 2].tolist())) <= {"0.0", "1.0"}:
         raise ValueError("history's outcomes must have errors of 0 or 1")
+    if not all(str(cost) == "-1.0" or (cost >= 0.0 and str(cost) != "-0.0") for cost in outcomes[:, 3].tolist()):
+        raise ValueError("history's outcomes must have log losses >= 0, or -1")
     times = [0.0, *outcomes[:, 0].tolist(), entries["t"] + 1.0]
     if not all(t.is_integer() and t < later for t, later in pairwise(times)):
         raise ValueError("history's outcomes must be of different times up to t, in order")
-    history._outcomes = [(int(t), loss, bool(wrong)) for t, loss, wrong in outcomes.tolist()]
-    history.lengths = snapshot(take(arrays, "lengths", (arrays["lengths"].size,)))
+    history._outcomes = [
+        (int(t), loss, bool(wrong), cost if cost >= 0.0 else None) for t, loss, wrong, cost in outcomes.tolist()
+    ]
+    kinds, lengths = entries["kinds"], take(arrays, "lengths", (arrays["lengths"].size,))
+    if not isinstance(kinds, list) or len(kinds) != len(lengths) or not set(map(str, kinds)) <= set(KINDS):
+        raise ValueError(f"history's kinds must be among {', '.join(KINDS)}, one per length")
+    history.lengths, history.kinds = snapshot(np.where(lengths == 0.0, np.inf, lengths)), tuple(kinds)
     return history
 
 
@@ -137,7 +150,8 @@ def alarm_of(entry: Any) -> ChangeAlarm | None:
         raise ValueError("history's alarm is not one that a ChangeAlarm has given")
     alarm, state = ChangeAlarm(**{name: entry[name] for name in ("steps", "odds", "memory")}), entry["state"]
     summed = [*state["jump"][1], *state["drift"][1]]
-    numbers = [*state["weights"], *state["errors"], *state["square"], state["jump"][0], state["drift"][0]]
+    means = [number for name in ("errors", "losses", "loss_square", "square") for number in state[name]]
+    numbers = [*state["weights"], *means, state["jump"][0], state["drift"][0]]
     if not all(fits(pair, [int, float]) for pair in summed) or not all(type(x) is float for x in numbers):
         raise ValueError("history's alarm must have numbers")
     if not (state["errors"][1] > 0.0 and 0.0 < state["errors"][0] < state["errors"][1]):

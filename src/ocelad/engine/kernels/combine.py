@@ -5,9 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from ...compiled import kernel
-from ...protocols import Array
+from ...protocols import Array, Integers
 from ...weights import TIE
-from .layout import ENDLESS, FIXED_SHARE, LOG_WEIGHT, NO_RULE, OCELAD_MEAN, RATE, RESET, RULE, SHARE, SPAN
+from .layout import (
+    BETWEEN,
+    ENDLESS,
+    FIXED,
+    FIXED_SHARE,
+    GROUPED_SHARE,
+    LEVELS,
+    LOG_WEIGHT,
+    NO_RULE,
+    OCELAD_MEAN,
+    OCELAD_MIXTURE,
+    RATE,
+    REPLAYED,
+    RESET,
+    RULE,
+    SHARE,
+    SPAN,
+)
 
 
 @kernel
@@ -43,9 +60,38 @@ def _fixed_share(combiner: Array, losses: Array, k: int, rate: float, share: flo
 
 
 @kernel
-def reweight(options: Array, combiner: Array, losses: Array, k: int, p: Array, mixed: float) -> None:
-    """After the losses of k experts in one step; p were their probabilities, mixed the loss of the mixture."""
-    rule = int(options[RULE])
+def _grouped_share(
+    combiner: Array, losses: Array, header: Integers, p: Array, share: float, between: float
+) -> None:
+    ends = (0, header[REPLAYED], header[FIXED], header[FIXED] + header[LEVELS])
+    least, total, groups = np.inf, 0.0, 0
+    for j in range(ends[3]):
+        least = min(least, losses[j])
+    for j in range(ends[3]):
+        p[j] *= np.exp(least - losses[j])
+        total += p[j]
+    for g in range(3):
+        groups += ends[g + 1] > ends[g]
+    for g in range(3):
+        size, weight = ends[g + 1] - ends[g], 0.0
+        for j in range(ends[g], ends[g + 1]):
+            p[j] /= total
+            weight += p[j]
+        for j in range(ends[g], ends[g + 1]):
+            within = (1.0 - share) * (p[j] / weight) + share / size if weight > 0.0 else 1.0 / size
+            combiner[j, LOG_WEIGHT] = np.log(within * ((1.0 - between) * weight + between / groups))
+
+
+@kernel
+def reweight(options: Array, combiner: Array, losses: Array, header: Integers, p: Array, mixed: float) -> None:
+    """After the losses of all experts in one step; p were their probabilities, mixed the loss of the mixture.
+
+    Afterwards p may be anything.
+    """
+    rule, k = int(options[RULE]), header[FIXED] + header[LEVELS]
+    if rule == GROUPED_SHARE:
+        _grouped_share(combiner, losses, header, p, options[SHARE], options[BETWEEN])
+        return
     if rule == FIXED_SHARE:
         _fixed_share(combiner, losses, k, options[RATE], options[SHARE])
     elif rule != NO_RULE:
@@ -63,18 +109,18 @@ def reweight(options: Array, combiner: Array, losses: Array, k: int, p: Array, m
 
 
 @kernel
-def reopen(options: Array, combiner: Array, lengths: Array, k: int, opens: int) -> None:
-    """The first levels start anew, as many as open; k were there before."""
-    rule = int(options[RULE])
-    if rule == FIXED_SHARE and opens > k:  # one more enters with the mean weight of those present
+def reopen(options: Array, combiner: Array, lengths: Array, header: Integers, opens: int) -> None:
+    """The first levels start again, as many as open; one that is new enters with the mean weight of the others."""
+    rule, fixed, k = int(options[RULE]), header[FIXED], header[LEVELS]
+    if rule in (FIXED_SHARE, GROUPED_SHARE) and opens > k:
         total = 0.0
-        for j in range(k):
+        for j in range(fixed, fixed + k):
             total += np.exp(combiner[j, LOG_WEIGHT])
-        combiner[k, LOG_WEIGHT] = np.log(total / k)
-        shift = np.log(total + total / k)
-        for j in range(k + 1):
+        combiner[fixed + k, LOG_WEIGHT] = np.log(total / k)
+        shift = np.log1p(1.0 / k)  # so that together they have the weight that they had
+        for j in range(fixed, fixed + k + 1):
             combiner[j, LOG_WEIGHT] -= shift
-    elif rule not in (FIXED_SHARE, NO_RULE):
+    elif rule in (OCELAD_MEAN, OCELAD_MIXTURE):
         for j in range(opens):
             combiner[j, SPAN], combiner[j, ENDLESS] = lengths[j], 0.0
             if options[RESET] > 0.0 or j >= k:

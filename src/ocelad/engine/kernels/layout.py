@@ -1,4 +1,4 @@
-"""The memory layout: two flat buffers hold the state of a stack of learners, two more are scratch.
+"""The memory layout: three flat buffers hold the state of a pool of experts, others are scratch.
 
 One function lays the arrays out, in Python and in compiled code alike. In compiled code they are raw arrays,
 for counting references to every slice would take as long as a small step.
@@ -9,19 +9,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...compiled import kernel
+from ...platt import PARAMETERS
 from ...protocols import Array, Integers
 from ...raw_array import view
 
-# the first entries of the integers: sizes; the clock; comparisons that dictionaries share, and their features
-N, SLOTS, CAPACITY, HEIGHT, TIME, LEVELS, RECENT, SEEN, HEADER = range(9)
+# the first entries of the integers: sizes; the clock; comparisons that dictionaries share, and their features;
+# comparisons that replayed experts have been given
+N, SLOTS, CAPACITY, HEIGHT, REPLAYED, MEMORY, FIXED, TIME, LEVELS, RECENT, SEEN, STORED, HEADER = range(13)
+SIZES = TIME  # that many of them
 
 # entries of ``options``
 STEP, STRENGTH, THRESHOLD_STEP, CAPPED, BASE, CONTINUES, LOSS, MAX_RANK, RULE, RATE, SHARE, RESET = range(12)
-OPTIONS = 12
+BETWEEN, OPTIONS = range(12, 14)
 
 # codes of margin losses and combiners; without a rule, Python updates the weights
 HINGE, SQUARED_HINGE, LOGISTIC = range(3)
-FIXED_SHARE, OCELAD_MEAN, OCELAD_MIXTURE, NO_RULE = range(4)
+FIXED_SHARE, OCELAD_MEAN, OCELAD_MIXTURE, GROUPED_SHARE, NO_RULE = range(5)
 
 # columns of ``combiner``, as the fields of `ocelad.weights` have it
 LOG_WEIGHT, SPAN, ENDLESS, FIELDS = range(4)
@@ -31,9 +34,18 @@ LIST, MARK = range(2)
 
 RECENT_CAPACITY = 64  # recent comparisons that all dictionaries share
 
+# columns of ``settings`` and ``numbers`` of a replayed expert, and the rank of its metric
+WINDOW, ANEW, PRIOR, FLOOR, SETTINGS = range(5)
+B, AVERAGE_B, MOMENT_B, SQUARE_B, SQUARE_L, STEPS, START, EXCESS, ZERO, NUMBERS = range(10)
+RANK = 4
+
+# rows of ``calibration``: of the mixture's margin and probability, of the Euclidean distance, then of each level
+MARGIN, PROBABILITY, EUCLID, LEVEL = range(4)
+
 
 class Stack(NamedTuple):
-    """The learners: each has a slot, and each level a learner (``order``). Slot 0 holds the origin.
+    """The experts: those that replay windows, the Euclidean distance, if there are such, then the levels of RICE.
+    Each level has a learner (``order``), and each learner a slot. Slot 0 holds the origin.
 
     M = sigma (I - Q Q') + Q diag(eigenvalues) Q', Q being the first columns of ``columns``; or, where there are
     dictionaries, those and recent comparisons, combined by ``factors``.
@@ -46,9 +58,12 @@ class Stack(NamedTuple):
     mu: Array
     discarded: Array  # what was cut off to stay within max_rank
     debt: Array  # the work that compressing the dictionary would have saved
-    losses: Array  # by level, as the next two
-    lengths: Array
+    lengths: Array  # by level
+    losses: Array  # by expert, as the next
     combiner: Array
+    calibration: Array  # row, parameter
+    numbers: Array  # replayed expert, number
+    settings: Array  # replayed expert, setting
     recent: Array  # feature, comparison: scaled to length one
     options: Array
     order: Integers  # the slot of each level
@@ -58,29 +73,56 @@ class Stack(NamedTuple):
     touched: Integers  # features that it has
     features: Integers  # slot, LIST or MARK; the last are those of the recent comparisons
     header: Integers
+    L: Array  # replayed expert, row, feature
+    average: Array
+    moment: Array  # of Adam, the first; the second is one number for all of L, and one for b
+    ring: Array  # comparison, feature: those that are replayed
+    labels: Array  # of each, y times its weight
 
 
-def stack_sizes(n: int, slots: int, capacity: int, height: int) -> tuple[int, int]:
-    """The lengths of the two buffers of a stack."""
-    rows = n if height > 0 else 0
-    floats = slots * (n * capacity + height * capacity + capacity + 6 + FIELDS) + rows * RECENT_CAPACITY + OPTIONS
-    return floats, HEADER + 5 * slots + (slots + 1) * 2 * rows
+def stack_sizes(
+    n: int, slots: int, capacity: int, height: int, replayed: int, memory: int, fixed: int
+) -> tuple[int, int, int]:
+    """The lengths of the three buffers of a stack: floats, integers, and floats of single precision."""
+    rows, experts = n if height > 0 else 0, fixed + slots
+    floats = slots * (n * capacity + height * capacity + capacity + 5) + rows * RECENT_CAPACITY + OPTIONS
+    floats += experts * (1 + FIELDS) + (LEVEL + slots) * PARAMETERS + replayed * (NUMBERS + SETTINGS)
+    integers = HEADER + 5 * slots + (slots + 1) * 2 * rows
+    return floats, integers, 3 * replayed * RANK * n + memory * (n + 1)
 
 
-def lay_out(floats: Any, integers: Any) -> Stack:
+def lay_out(floats: Any, integers: Any, singles: Any) -> Stack:
     """The arrays of a stack."""
     n, slots, capacity, height = integers[N], integers[SLOTS], integers[CAPACITY], integers[HEIGHT]
-    rows = n if height > 0 else 0
-    tall, wide = slots * n * capacity, slots * height * capacity
-    at = tall + wide + slots * capacity
-    lists = at + slots * (6 + FIELDS)
+    replayed, memory, experts = integers[REPLAYED], integers[MEMORY], integers[FIXED] + slots
+    rows, tall, wide = n if height > 0 else 0, slots * n * capacity, slots * height * capacity
     columns, factors = view(floats, 0, (slots, n, capacity)), view(floats, tall, (slots, height, capacity))
-    s, of = view(floats, tall + wide, (slots, capacity)), view(floats, at, (6, slots))
-    combiner, recent = view(floats, at + 6 * slots, (slots, FIELDS)), view(floats, lists, (rows, RECENT_CAPACITY))
-    options, header = view(floats, lists + rows * RECENT_CAPACITY, (OPTIONS,)), view(integers, 0, (HEADER,))
+    at = tall + wide
+    eigenvalues, of = view(floats, at, (slots, capacity)), view(floats, at + slots * capacity, (5, slots))
+    at += slots * (capacity + 5)
+    losses, combiner = view(floats, at, (experts,)), view(floats, at + experts, (experts, FIELDS))
+    at += experts * (1 + FIELDS)
+    calibration = view(floats, at, (LEVEL + slots, PARAMETERS))
+    at += (LEVEL + slots) * PARAMETERS
+    numbers, settings = (
+        view(floats, at, (replayed, NUMBERS)),
+        view(floats, at + replayed * NUMBERS, (replayed, SETTINGS)),
+    )
+    at += replayed * (NUMBERS + SETTINGS)
+    recent, options = (
+        view(floats, at, (rows, RECENT_CAPACITY)),
+        view(floats, at + rows * RECENT_CAPACITY, (OPTIONS,)),
+    )
     has, features = view(integers, HEADER, (5, slots)), view(integers, HEADER + 5 * slots, (slots + 1, 2, rows))
-    numbers, indices = (of[0], of[1], of[2], of[3], of[4], of[5]), (has[0], has[1], has[2], has[3], has[4])
-    return Stack(columns, factors, s, *numbers, combiner, recent, options, *indices, features, header)
+    header, size = view(integers, 0, (HEADER,)), replayed * RANK * n
+    L, average = view(singles, 0, (replayed, RANK, n)), view(singles, size, (replayed, RANK, n))
+    moment, ring = view(singles, 2 * size, (replayed, RANK, n)), view(singles, 3 * size, (memory, n))
+    labels = view(singles, 3 * size + memory * n, (memory,))
+    by_slot, by_level = (of[0], of[1], of[2], of[3], of[4]), (has[0], has[1], has[2], has[3], has[4])
+    by_expert, kept = (losses, combiner, calibration, numbers, settings), (L, average, moment, ring, labels)
+    return Stack(
+        columns, factors, eigenvalues, *by_slot, *by_expert, recent, options, *by_level, features, header, *kept
+    )
 
 
 stack_of = kernel(lay_out)

@@ -1,10 +1,9 @@
 """The compiled loop over comparisons: predict, score, learn.
 
-    u, y -> a squared distance and a threshold per expert -> losses -> weights -> COMID steps -> open levels ->
-    trace.
+    u, y -> a squared distance and a threshold per expert -> losses -> weights -> COMID steps, replayed steps ->
+    open levels -> trace.
 
-RICE's levels are the experts here. Others can stand beside them: who fills ``squares`` as `judge_levels`
-does, and takes part in `learn`, is weighted and written down like them.
+The experts are the levels of RICE, alone or in a pool (`kernels.pool`).
 """
 
 from __future__ import annotations
@@ -13,18 +12,36 @@ import numpy as np
 
 from ...compiled import entry, inlined, kernel
 from ...protocols import Array, Integers
-from ..trace import EXPERTS, SQUARED_DISTANCE, THRESHOLD
+from ..trace import EXPERTS, PROBABILITY, SQUARED_DISTANCE, THRESHOLD
 from ..trace import LOSS as TRACED_LOSS
-from . import combine
+from . import combine, pool
 from .dictionary import height, remember, widen
 from .factored import distance, dot, extend, project, rank_one, shrink, truncate
-from .layout import BASE, LEVELS, LOSS, MAX_RANK, RECENT, STEP, STRENGTH, THRESHOLD_STEP, TIME, N, Stack, stack_of
+from .layout import (
+    BASE,
+    FIXED,
+    GROUPED_SHARE,
+    LEVELS,
+    LOSS,
+    MAX_RANK,
+    RECENT,
+    REPLAYED,
+    RULE,
+    STEP,
+    STRENGTH,
+    THRESHOLD_STEP,
+    TIME,
+    N,
+    Stack,
+    stack_of,
+)
 from .levels import fits, opening, shift
 from .losses import effective_step, margin, margin_loss
+from .pool import FAR, NEAR
+from .replay import replay
 from .scratch import COORDINATES, RECENTLY, RESIDUAL, SECOND, Mode, Scratch, scratch_of
 
 CHECK_EVERY = 1024  # steps between two checks that columns are orthonormal, which Python does
-NEAR, FAR = range(2)  # the differences of an order; a pair has only the first
 
 
 @kernel
@@ -108,7 +125,7 @@ def learn(y: float, weight: float, terms: int, stack: Stack, scratch: Scratch, d
         steepness = near * near + far * far - 2.0 * across * across
     for j in range(levels):
         step = options[STEP] / np.sqrt(stack.lengths[j])
-        steps[j] = effective_step(step, slopes[j], stack.losses[j] / weight, weight, steepness, options)
+        steps[j] = effective_step(step, slopes[j], scratch.level_losses[j] / weight, weight, steepness, options)
         moves = moves or (slopes[j] != 0.0 and steps[j] > 0.0)
     for term in range(terms - 1, -1, -1):  # what adds comes first: then at most one eigenvalue is negative
         if not moves or scratch.lengths[term] == 0.0:
@@ -136,19 +153,13 @@ def learn(y: float, weight: float, terms: int, stack: Stack, scratch: Scratch, d
 
 
 @kernel
-def evaluate_losses(y: float, weight: float, stack: Stack, scratch: Scratch) -> tuple[float, float, float]:
-    """Every level's loss and slope; the squared distance of the mixture, its threshold, and the loss of both.
-
-    Of orders the far squared distance stands for the threshold.
-    """
-    near, far, p, kind = scratch.squares[NEAR], scratch.squares[FAR], scratch.p, int(stack.options[LOSS])
-    above = below = 0.0
+def evaluate_levels(y: float, weight: float, terms: int, stack: Stack, scratch: Scratch) -> None:
+    """Every level's loss and slope; of orders the far squared distance stands for the threshold."""
+    near, kind = scratch.squares[NEAR], int(stack.options[LOSS])
     for j in range(stack.header[LEVELS]):
-        loss, scratch.slopes[j] = margin_loss(kind, margin(y, far[j], near[j]))
-        stack.losses[j] = weight * loss
-        above += p[j] * far[j]
-        below += p[j] * near[j]
-    return below, above, weight * margin_loss(kind, margin(y, above, below))[0]
+        above = stack.mu[stack.order[j]] if terms == 1 else scratch.squares[FAR, j]
+        loss, scratch.slopes[j] = margin_loss(kind, margin(y, above, near[j]))
+        scratch.level_losses[j] = weight * loss
 
 
 @entry
@@ -162,9 +173,11 @@ def run(
     squares: Array,
     floats: Array,
     integers: Integers,
+    singles: Array,
     work: Array,
     index: Integers,
     arange: Integers,
+    single_work: Array,
     dictionary: Mode,
 ) -> int:
     """Learn a block of comparisons, until the arrays are too small or to be checked; returns the number learned.
@@ -176,12 +189,13 @@ def run(
     If there are rows for ``squares``, nothing is learned: they become every expert's squared distance of each
     difference, and the last two its threshold and its weight; the last column is for the mixture.
     """
-    stack = stack_of(floats, integers)
-    scratch, header = scratch_of(work, index, arange, stack.header), stack.header
-    sparse, n, learns = start.shape[0] > 0, header[N], squares.shape[0] == 0
+    stack = stack_of(floats, integers, singles)
+    scratch, header = scratch_of(work, index, arange, single_work, stack.header), stack.header
+    sparse, n, learns, fixed = start.shape[0] > 0, header[N], squares.shape[0] == 0, header[FIXED]
     terms = 2 if learns and y.shape[0] == 0 else 1
     count = start.shape[0] - 1 if sparse else values.shape[0] // (n * terms)
-    experts, p, base = (trace.shape[1] - EXPERTS) // 2, scratch.p, int(stack.options[BASE])
+    columns, p, base = (trace.shape[1] - EXPERTS) // 2, scratch.p, int(stack.options[BASE])
+    pooled = int(stack.options[RULE]) == GROUPED_SHARE
     for term in range(terms):
         scratch.counts[term] = 0
         for e in range(n):
@@ -193,38 +207,50 @@ def run(
         for term in range(terms):
             load(i if sparse else i * terms + term, term, n, values, start, feature, scratch)
             judge_levels(term, stack, scratch, dictionary)
+        pool.judge_experts(terms, stack, scratch)
         if not learns:
-            for j in range(levels):
-                squares[i, j] = scratch.squares[NEAR, j]
+            for j in range(fixed + levels):
+                squares[i, j] = scratch.margins[NEAR, j]
             continue
         label, weighs = y[i] if terms == 1 else 1.0, weight[i] if weight.shape[0] > 0 else 1.0
-        combine.probabilities(stack.combiner, levels, p)
-        for j in range(levels if terms == 1 else 0):
-            scratch.squares[FAR, j] = stack.mu[stack.order[j]]
-        square, threshold, mixed = evaluate_losses(label, weighs, stack, scratch)
-        combine.reweight(stack.options, stack.combiner, stack.losses, levels, p, mixed)
-        learn(label, weighs, terms, stack, scratch, dictionary)
-        header[TIME] += 1
-        combine.reopen(stack.options, stack.combiner, stack.lengths, levels, opens)
-        if opens > levels:
-            stack.losses[levels] = np.nan
-        shift(stack, opens, dictionary)
-        if experts > 0:
+        combine.probabilities(stack.combiner, fixed + levels, p)
+        evaluate_levels(label, weighs, terms, stack, scratch)
+        square, threshold, probability, mixed = pool.predict(label, weighs, terms, stack, scratch)
+        if columns > 0:
+            trace[i, TRACED_LOSS] = mixed
             if terms == 1:
                 trace[i, SQUARED_DISTANCE], trace[i, THRESHOLD] = square, threshold
-            trace[i, TRACED_LOSS] = mixed
-            combine.probabilities(stack.combiner, header[LEVELS], p)
-            for j in range(header[LEVELS]):
+                if pooled:
+                    trace[i, THRESHOLD] = pool.calibrated_threshold(threshold, stack.calibration)
+                    trace[i, PROBABILITY] = pool.calibrated_probability(probability, stack.calibration)
+        combine.reweight(stack.options, stack.combiner, stack.losses, header, p, mixed)
+        if pooled and terms == 1:
+            pool.calibrate(label, weighs, square, threshold, probability, stack, scratch)
+        learn(label, weighs, terms, stack, scratch, dictionary)
+        if header[REPLAYED] > 0 and terms == 1:
+            combine.probabilities(stack.combiner, fixed + levels, p)
+            replay(scratch.differences[NEAR], label * weighs, mixed, p, stack, scratch.G, scratch.z)
+        header[TIME] += 1
+        combine.reopen(stack.options, stack.combiner, stack.lengths, header, opens)
+        if opens > levels:
+            stack.losses[fixed + levels] = np.nan
+        shift(stack, opens, dictionary)
+        if columns > 0:
+            experts = fixed + header[LEVELS]
+            combine.probabilities(stack.combiner, experts, p)
+            for j in range(experts):
                 trace[i, EXPERTS + j] = p[j]
-                trace[i, EXPERTS + experts + j] = stack.losses[j]
+                trace[i, EXPERTS + columns + j] = stack.losses[j]
         if header[TIME] % CHECK_EVERY == 0:
             return i + 1
     if not learns:
-        combine.probabilities(stack.combiner, header[LEVELS], p)
-        for j in range(header[LEVELS]):
-            squares[count, j], squares[count + 1, j] = stack.mu[stack.order[j]], p[j]
+        experts = fixed + header[LEVELS]
+        pool.judge_experts(0, stack, scratch)  # for the thresholds, if nothing has been judged
+        combine.probabilities(stack.combiner, experts, p)
+        for j in range(experts):
+            squares[count, j], squares[count + 1, j] = scratch.thresholds[j], p[j]
         for i in range(count + 1):
-            squares[i, header[LEVELS]] = 0.0
-            for j in range(header[LEVELS]):
-                squares[i, header[LEVELS]] += p[j] * squares[i, j]
+            squares[i, experts] = 0.0
+            for j in range(experts):
+                squares[i, experts] += p[j] * squares[i, j]
     return count

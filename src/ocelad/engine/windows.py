@@ -1,0 +1,42 @@
+"""Which windows a pool replays, and how its experts begin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..geometry.quadratic import SQUARE
+from ..protocols import Array
+from .buffers import Buffers
+from .kernels.layout import AVERAGE_B, RANK, B
+
+SLIDING, ANEW = (0.0, 0.1, 0.02), (1.0, 0.2, 0.05)
+"""Whether an expert begins anew; its prior; its floor, the probability that a label is wrong."""
+
+SHORTEST = 32
+
+WIDE = SQUARE
+"""Up to this many features a pool has experts whose metric is of full rank, or that keep dense comparisons."""
+
+
+def settings(memory: int | None) -> Array:
+    """A row for each expert: the window, and the three above.
+
+    Three windows slide; those of twice the length each, from 32 comparisons to the whole memory, begin anew.
+
+    >>> settings(2048)[:, 0].astype(int)
+    array([ 128,  512, 2048,   32,   64,  128,  256,  512, 1024, 2048])
+    """
+    if memory is None:
+        return np.zeros((0, 4))
+    sliding = [(max(1, memory // part), *SLIDING) for part in (16, 4, 1)]
+    lengths = [memory >> k for k in range(memory.bit_length()) if memory >> k >= SHORTEST]
+    return np.array([*sliding, *((length, *ANEW) for length in reversed(lengths))], dtype=np.float64)
+
+
+def begun(buffers: Buffers, table: Array) -> Buffers:
+    """With experts of these settings, which begin small and at random: the same for all trackers of n features."""
+    stack, size = buffers.stack, (len(table), RANK, buffers.n)
+    stack.settings[:] = table
+    stack.L[:] = stack.average[:] = np.random.default_rng(0).normal(scale=0.3 / np.sqrt(buffers.n), size=size)
+    stack.numbers[:, [B, AVERAGE_B]] = 1.0
+    return buffers
