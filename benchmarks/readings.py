@@ -33,9 +33,10 @@ from ocelad.studies import Outcome, Results, Study, run_trial, summarise
 from ocelad.studies.methods import METHODS
 
 PAPER = MetricTracker.paper(step=8.0, strength=0.01)
-OURS = MetricTracker()
+OURS = MetricTracker.rice()
 
 READINGS: dict[str, MetricTracker] = {
+    "pool of experts (the default)": MetricTracker(),
     "paper (step 8, strength .01)": PAPER,
     "  losses after the update": clone(PAPER).set_params(weights=OceladWeights(order="after")),
     "  regret against the mixture": clone(PAPER).set_params(weights=OceladWeights("mixture")),
@@ -46,12 +47,11 @@ READINGS: dict[str, MetricTracker] = {
     "  coin betting": clone(PAPER).set_params(weights=CoinBetting()),
     "  AdaNormalHedge": clone(PAPER).set_params(weights=AdaNormalHedge()),
     "  SAOL (restarted, drawn)": clone(PAPER).set_params(weights=SaolWeights(), ensemble=Restarted),
-    "recommended": OURS,
+    "RICE, as recommended": OURS,
     "  base 1": clone(OURS).set_params(base=1),
     "  threshold step = step": clone(OURS).set_params(step=Step(8.0, threshold=1.0)),
     "  scale=None": clone(OURS).set_params(scale=None),
     "  step cap": clone(OURS).set_params(step=Step(8.0, capped=True)),
-    "  cautious": MetricTracker.cautious(),
     "  step 2": clone(OURS).set_params(step=2.0),
     "  step 32": clone(OURS).set_params(step=32.0),
     "  strength .005": clone(OURS).set_params(regularizer=NuclearNorm(0.005)),

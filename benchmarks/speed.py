@@ -28,7 +28,7 @@ import numpy as np
 from drifting import clusters, embeddings, text
 from scipy.sparse import csr_array
 
-from ocelad import Intervals, MetricTracker, NuclearNorm, Rice, Step
+from ocelad import FixedShare, Intervals, MetricTracker, NuclearNorm, Rice, Step
 from ocelad import fleet as many
 from ocelad.data import SCENARIO, DriftingClusters, Segment, blocks
 
@@ -70,9 +70,9 @@ def literal_like(tracker: MetricTracker, strength: float) -> Literal:
         max_rank=tracker.max_rank,
     )
     literal.t = Intervals.of(tracker.base).base + tracker._engine.t
-    intervals, levels = literal.act(literal.t), tracker.levels_
-    literal.M = {key: metric.M for key, metric in zip(intervals, tracker.level_metrics_, strict=True)}
-    literal.mu = {key: metric.mu for key, metric in zip(intervals, tracker.level_metrics_, strict=True)}
+    intervals, levels = literal.act(literal.t), tracker.experts_
+    literal.M = {key: metric.M for key, metric in zip(intervals, tracker.expert_metrics_, strict=True)}
+    literal.mu = {key: metric.mu for key, metric in zip(intervals, tracker.expert_metrics_, strict=True)}
     literal.p = dict(zip(levels["length"].astype(int).tolist(), levels["weight"].tolist(), strict=True))
     return literal
 
@@ -81,7 +81,13 @@ def compare(name: str, stream: Any, strength: float, few: int, **options: Any) -
     """Learn a stream but for its last few comparisons, and those also literally."""
     pairs, y, given = stream
     most, first = len(y) - few, slice(len(y) - few)
-    options = {"regularizer": NuclearNorm(strength), "scale": None, **options}
+    options = {
+        "regularizer": NuclearNorm(strength),
+        "scale": None,
+        "weights": FixedShare(),
+        "memory": None,
+        **options,
+    }
     tracker = MetricTracker(**options).partial_fit(given(first), y[first])
     fast = seconds(lambda: MetricTracker(**options).partial_fit(given(first), y[first])) / most
     literal = literal_like(tracker, strength)
@@ -99,7 +105,7 @@ def compare(name: str, stream: Any, strength: float, few: int, **options: Any) -
     tracker.partial_fit(given(slice(most, len(y))), y[most:])
     off = max(
         float(np.abs(metric.M - literal.M[key]).max() / max(1e-3, np.abs(literal.M[key]).max()))
-        for metric, key in zip(tracker.level_metrics_, literal.act(literal.t), strict=True)
+        for metric, key in zip(tracker.expert_metrics_, literal.act(literal.t), strict=True)
     )
     base = Intervals.of(tracker.base).base
     levels = float(np.mean(np.floor(np.log2((base + np.arange(most)) / base)) + 1))
@@ -142,7 +148,7 @@ def growth_with_time() -> None:
         ("a stream that drifts fast", (Segment(end, "A", 0.15),)),
         ("scenario S over and over", 25 * SCENARIO),
     ):
-        rng, tracker, met = np.random.default_rng(0), MetricTracker(), {}
+        rng, tracker, met = np.random.default_rng(0), MetricTracker.rice(), {}
         for k, part in enumerate(blocks(DriftingClusters.draw(rng), rng, 1024, course)):
             if k in (1, 4, 16, 64, 128):
                 met[k] = copy.deepcopy(tracker), part.pairs, part.y
@@ -151,7 +157,7 @@ def growth_with_time() -> None:
             tracker.partial_fit(part.pairs, part.y)
         print(f"  {name}")
         least = {
-            k: {"levels": float(len(then.levels_)), "that err": erring(copy.deepcopy(then), pairs, y)}
+            k: {"levels": float(len(then.experts_)), "that err": erring(copy.deepcopy(then), pairs, y)}
             for k, (then, pairs, y) in met.items()
         }
         for _ in range(15):  # in turns: what slows the machine for a while slows all of them
@@ -171,7 +177,7 @@ def erring(tracker: MetricTracker, pairs: Any, y: Any) -> float:
     total = 0
     for i in range(len(y)):
         tracker.partial_fit(pairs[i : i + 1], y[i : i + 1])
-        total += int((tracker.levels_["loss"] > 0.0).sum())
+        total += int((tracker.experts_["loss"] > 0.0).sum())
     return total / len(y)
 
 

@@ -41,10 +41,10 @@ def course(seed: int, speed: float) -> list[dict[str, float]]:
     data = DriftingClusters.draw(rng)
     steps = list(data.stream(rng, (Segment(2700, "A", speed),)))
     pairs, y = np.array([step.pair for step in steps]), [step.y for step in steps]
-    tracker, found = MetricTracker().partial_fit(pairs[:1000], y[:1000]), []
+    tracker, found = MetricTracker.rice().partial_fit(pairs[:1000], y[:1000]), []
     for t in range(1000, 2700, 7):
         tracker.partial_fit(pairs[t : t + 7], y[t : t + 7])
-        found.append(summaries(tracker.levels_["length"], tracker.levels_["weight"]))
+        found.append(summaries(tracker.experts_["length"], tracker.experts_["weight"]))
     return found
 
 
