@@ -184,7 +184,7 @@ def save_fleet_and_index(folder):
 
 def test_info_says_what_a_fleet_or_an_index_has(monkeypatch, capsys, tmp_path):
     save_fleet_and_index(tmp_path)
-    save(KeyedTrackers(), tmp_path / "empty")
+    save(KeyedTrackers(MetricTracker()), tmp_path / "empty")
     for name, said in (
         ("fleet", ["KeyedTrackers of 3 features: 4 keys", "options: base=2"]),
         ("empty", ["KeyedTrackers: 0 keys", "options: default"]),

@@ -38,7 +38,9 @@ class KeyedTrackers(Locked):
     Parameters
     ----------
     tracker
-        What each of them is like; by default ``MetricTracker()``. It is looked at once.
+        What each of them is like; by default ``MetricTracker.rice()``, for there may be many: at 25 features it
+        takes 5 kB a key, a pool that replays 256 comparisons, ``MetricTracker(memory=256)``, ten times as much. It
+        is looked at once.
     threads
         How many learn at a time.
     prior
@@ -86,7 +88,7 @@ class KeyedTrackers(Locked):
         if not (history is None or (isinstance(history, Mapping) and set(history) <= set(_HISTORY))):
             raise ValueError(f"history must be None or have options {', '.join(_HISTORY)}, got {history!r}")
         check_threads(threads)
-        self.tracker, self.threads = clone(prior or tracker or MetricTracker()), threads
+        self.tracker, self.threads = clone(prior or tracker or MetricTracker.rice()), threads
         self.prior, self.history = copy.copy(prior), None if history is None else dict(history)
         if self.history is not None:
             History(MetricTracker(), **self.history)  # refuses what it would refuse later
