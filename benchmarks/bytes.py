@@ -42,8 +42,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--features", type=int, default=25)
     parser.add_argument("--comparisons", type=int, default=2000)
+    parser.add_argument("--memory", type=int, help="Of a pool of experts; without it, RICE alone.")
     given = parser.parse_args()
-    tracker = ocelad.MetricTracker().partial_fit(*stream(given.features, given.comparisons))
+    new = ocelad.MetricTracker.rice() if given.memory is None else ocelad.MetricTracker(memory=given.memory)
+    tracker = new.partial_fit(*stream(given.features, given.comparisons))
     data, other = ocelad.dumps(tracker), pickle.dumps(tracker)
     assert ocelad.dumps(ocelad.loads(data)) == data
     rows = (

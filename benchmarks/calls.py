@@ -3,7 +3,9 @@
 Figures in microseconds depend on the machine; ``--against`` measures another checkout in the same run, in turns,
 and prints the ratio.
 
-    python benchmarks/calls.py [--against CHECKOUT/src]
+    python benchmarks/calls.py [--against CHECKOUT/src] [--tracker pool]
+
+Trackers are RICE alone, which earlier checkouts have too, or the default, a pool of experts.
 """
 
 from __future__ import annotations
@@ -30,6 +32,11 @@ from ocelad.neighbors import MovingIndex
 
 FIRST, SINGLE = 1024, 300
 Stream = tuple[Any, Any]
+MAKERS: dict[str, Callable[[], MetricTracker]] = {
+    "rice": getattr(MetricTracker, "rice", MetricTracker),
+    "pool": MetricTracker,
+}
+new: Callable[[], MetricTracker] = MAKERS["rice"]
 
 
 def least(prepare: Callable[[], Callable[[], object]], count: int, runs: int = 4) -> float:
@@ -53,7 +60,7 @@ def predict_and_learn(given: Callable[[slice], Any], y: Any) -> float:
     singles = [(given(slice(k, k + 1)), y[k : k + 1]) for k in range(FIRST, FIRST + SINGLE)]
 
     def prepare() -> Callable[[], object]:
-        tracker = MetricTracker().partial_fit(given(slice(FIRST)), y[:FIRST])
+        tracker = new().partial_fit(given(slice(FIRST)), y[:FIRST])
         tracker.predict(singles[0][0])
 
         def loop() -> None:
@@ -70,7 +77,7 @@ def blocks(n: int, size: int = 256) -> float:
     pairs, y = stream(n, FIRST + 4 * size)
 
     def prepare() -> Callable[[], object]:
-        tracker = MetricTracker().partial_fit(pairs[:FIRST], y[:FIRST])
+        tracker = new().partial_fit(pairs[:FIRST], y[:FIRST])
         parts = [slice(k, k + size) for k in range(FIRST, FIRST + 4 * size, size)]
         return lambda: [tracker.partial_fit(pairs[part], y[part]) for part in parts]
 
@@ -91,7 +98,7 @@ def sparse(predicts: bool, n: int = 100_000, before: int = 300, count: int = 100
     singles = [((X[[k]], Z[[k]]), y[k : k + 1]) for k in range(before, before + count)]
 
     def prepare() -> Callable[[], object]:
-        tracker = MetricTracker().partial_fit((X[:before], Z[:before]), y[:before])
+        tracker = new().partial_fit((X[:before], Z[:before]), y[:before])
         tracker.predict(singles[0][0])
 
         def loop() -> None:
@@ -108,7 +115,7 @@ def sparse(predicts: bool, n: int = 100_000, before: int = 300, count: int = 100
 def neighbours(n: int = 384, points: int = 5000, queries: int = 40) -> float:
     """A search after each comparison; the median, for now and then the points are projected again."""
     pairs, y = stream(n, FIRST + points)
-    tracker = MetricTracker().partial_fit(pairs[:FIRST], y[:FIRST])
+    tracker = new().partial_fit(pairs[:FIRST], y[:FIRST])
     index = MovingIndex(tracker)
     index.add(pairs[FIRST : FIRST + points, 0])
     index.kneighbors(pairs[:1, 0])
@@ -162,10 +169,10 @@ MEASURES: dict[str, Callable[[], float]] = {
 }
 
 
-def elsewhere(source: str, name: str) -> float:
+def elsewhere(source: str, name: str, tracker: str) -> float:
     """The same measure with the package of another checkout."""
     path = os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, __file__, "--only", name]
+    command = [sys.executable, __file__, "--only", name, "--tracker", tracker]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, check=True)
     return float(json.loads(done.stdout))
 
@@ -173,15 +180,18 @@ def elsewhere(source: str, name: str) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", help="the src folder of another checkout")
+    parser.add_argument("--tracker", choices=MAKERS, default="rice", help="which tracker, here and there")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    global new
+    new = MAKERS[given.tracker]
     if given.only:
         print(json.dumps(MEASURES[given.only]()))
         return
     for name, measure in MEASURES.items():
         here, line = measure(), f"{name:<45}"
         if given.against:
-            there = elsewhere(given.against, name)
+            there = elsewhere(given.against, name, given.tracker)
             here = min(here, measure())
             print(f"{line} {here:9.1f} us   there / here {there / here:6.2f}", flush=True)
         else:

@@ -57,8 +57,11 @@ def current(metric: MovingMetric, n: int, last: Mahalanobis | None) -> Mahalanob
 
 def factor(metric: Mahalanobis) -> Array:
     """L with M = L'L, the longest rows first: as learned, or eigenvectors without those that are rounding."""
-    if isinstance(metric.form, Parts) and metric.rank is None and metric.form.sigma == 0.0:
-        L = metric.form.columns.T * np.sqrt(metric.form.extra)[:, None]
+    form = metric.form
+    if isinstance(form, Parts) and metric.rank is None and (form.extra >= 0.0).all():
+        L = form.columns.T * np.sqrt(form.extra)[:, None]
+        if form.sigma > 0.0:  # the Euclidean part
+            L = np.vstack([L, np.sqrt(form.sigma) * np.eye(form.n)])
         return L[np.argsort(-np.square(L).sum(axis=1), kind="stable")] / metric.unit
     L = metric.components
     squares = np.square(L / (np.abs(L).max() or 1.0)).sum(axis=1)
