@@ -104,9 +104,9 @@ def measures(tracker: MetricTracker, stream: Stream) -> list[float]:
     return [roc_auc_score(y, score), roc_auc_score(y, margin), right, max(share, 1.0 - share), off]
 
 
-def report(name: str, make: Callable[[int], Stream], seeds: int) -> None:
-    streams = [make(seed) for seed in range(seeds)]
-    print(f"{name}: {len(streams[0][1])} comparisons, {streams[0][0].shape[2]} features, {seeds} seeds")
+def report(name: str, make: Callable[[int], Stream], first: int, seeds: int) -> None:
+    streams = [make(seed) for seed in range(first, first + seeds)]
+    print(f"{name}: {len(streams[0][1])} comparisons, {streams[0][0].shape[2]} features, {seeds} seeds from {first}")
     methods: dict[str, Callable[[], MetricTracker]] = {"ocelad": MetricTracker, "RICE": MetricTracker.rice}
     methods |= {f"fixed rate {rate:g}": partial(fixed, rate) for rate in RATES}
     found = {own: np.array([measures(start(), stream) for stream in streams]) for own, start in methods.items()}
@@ -124,14 +124,15 @@ def main() -> None:
     parser.add_argument("--minilm", metavar="NPZ", help="Arrays points and label.")
     parser.add_argument("--digits", action="store_true")
     parser.add_argument("--seeds", default=5, type=int, help="How many draws of orders and pairs.")
+    parser.add_argument("--first", default=0, type=int, help="The first seed.")
     chosen = parser.parse_args()
     for name, group in GROUPS.items():
         if getattr(chosen, name):
-            report(name, partial(from_table, getattr(chosen, name), group), chosen.seeds)
+            report(name, partial(from_table, getattr(chosen, name), group), chosen.first, chosen.seeds)
     if chosen.digits:
-        report("digits", digits, chosen.seeds)
+        report("digits", digits, chosen.first, chosen.seeds)
     if chosen.minilm:
-        report("MiniLM", partial(embedded, chosen.minilm), chosen.seeds)
+        report("MiniLM", partial(embedded, chosen.minilm), chosen.first, chosen.seeds)
 
 
 if __name__ == "__main__":
