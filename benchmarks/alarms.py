@@ -3,6 +3,7 @@
     python benchmarks/alarms.py --seeds 1000 1040            # scenario S: jumps at comparisons 1300 and 4300
     python benchmarks/alarms.py --static --seeds 1000 1004   # nothing changes, over 20,000 comparisons
     python benchmarks/alarms.py --drift --seeds 1000 1008    # steady rotation, over 5,000 comparisons
+    python benchmarks/alarms.py --small --seeds 1000 1010    # one direction matters: it stays, jumps or turns
     python benchmarks/alarms.py --looks --seeds 1000 1020    # scenario S, by a history that looks every so often
     python benchmarks/alarms.py --csv points.csv --seeds 0 4 # your labelled points: columns group, features, label
 
@@ -48,13 +49,31 @@ Course = list[tuple[bool, Any, float]]
 
 
 def course(seed: int, segments: tuple[Segment, ...], dimension: int = 25, noise: float = 0.0) -> Course:
-    """A tracker's errors, experts and log losses; a share ``noise`` of the labels is flipped."""
+    """A tracker's errors, experts and log losses on clusters; a share ``noise`` of the labels is flipped."""
     rng = np.random.default_rng([2016, seed])
     data = DriftingClusters.draw(rng, dimension=dimension)
     steps = list(data.stream(rng, segments))
     flip = np.random.default_rng([2017, seed]).random(len(steps)) < noise
     y = np.where(flip, -1, 1) * np.array([step.y for step in steps])
-    trace = progressive(MetricTracker(), np.array([step.pair for step in steps]), y)
+    return watched(np.array([step.pair for step in steps]), y)
+
+
+def direction(
+    seed: int, steps: int, n: int, noise: float = 0.0, similar: float = 0.5, turn: float = 0.0, jump: int = 0
+) -> Course:
+    """Points are similar that are close in one direction, which turns by so many radians a comparison, and after
+    ``jump`` comparisons, if any, by a right angle at once."""
+    rng = np.random.default_rng([2018, seed, n])
+    pairs, basis = rng.normal(size=(steps, 2, n)), np.linalg.qr(rng.normal(size=(n, n)))[0]
+    angle = turn * np.arange(steps) + (np.pi / 2) * ((jump > 0) & (np.arange(steps) >= jump))
+    relevant = np.cos(angle)[:, None] * basis[0] + np.sin(angle)[:, None] * basis[1]
+    gap = np.abs(np.sum((pairs[:, 0] - pairs[:, 1]) * relevant, axis=1))
+    y = np.where((gap < np.quantile(gap, similar)) ^ (rng.random(steps) < noise), 1, -1)
+    return watched(pairs, y)
+
+
+def watched(pairs: Any, y: Any) -> Course:
+    trace = progressive(MetricTracker(), pairs, y)
     wrong, costs = (trace.similar != (y > 0)).tolist(), trace.log_loss(y).tolist()
     return [(wrong[k], trace.after(k), costs[k]) for k in range(len(y))]
 
@@ -143,10 +162,35 @@ def static(seeds: range) -> None:
             )
 
 
+def small(seeds: range) -> None:
+    kinds: list[tuple[str, int, dict[str, Any]]] = []
+    for n in (2, 3, 5, 25, 60):
+        kinds += [
+            (f"{n} features, {noise:g} flipped", 3000, {"n": n, "noise": noise}) for noise in (0.0, 0.1, 0.3)
+        ]
+        kinds += [(f"{n} features, .06 similar", 3000, {"n": n, "similar": 0.06})]
+    kinds += [(f"{n} features, jump at 1000", 9000, {"n": n, "jump": 1000}) for n in (2, 3, 25)]
+    for n, noise in ((3, 0.0), (5, 0.1)):
+        for turn in (0.0003, 0.001, 0.003):
+            name = f"{n} features, {noise:g} flipped, turn {turn:g}"
+            kinds.append((name, 5000, {"n": n, "noise": noise, "turn": turn}))
+    print(f"{'':36s}{'jumps':>7s}{'drifts':>8s}{'streams with a drift':>22s}{'first':>7s}")
+    for name, steps, options in kinds:
+        found = [events(ChangeAlarm, direction(seed, steps, **options)) for seed in seeds]
+        jumps = sum(event.kind == "jump" for each in found for event in each)
+        drifts = [[event.t for event in each if event.kind == "drift"] for each in found]
+        first = np.median([each[0] if each else np.inf for each in drifts])
+        print(
+            f"{name:36s}{jumps:7d}{sum(map(len, drifts)):8d}{sum(map(bool, drifts)):22d}{first:7.0f}", flush=True
+        )
+
+
 def drift(seeds: range) -> None:
-    print(f"{'drift':>6s}{'errors':>8s}{'time-scale':>12s}{'jumps':>16s}{'drifts':>16s}{'first':>7s}")
-    for speed in (0.0, 0.02, 0.05, 0.15, 0.4):
-        courses = [course(seed, (Segment(5000, "A", speed),)) for seed in seeds]
+    print(f"{'drift':>12s}{'errors':>8s}{'time-scale':>12s}{'jumps':>16s}{'drifts':>16s}{'first':>7s}")
+    twice = tuple(Segment(part.steps, part.clustering, 2 * part.drift) for part in SCENARIO)
+    steady = {f"{speed:g}": (Segment(5000, "A", speed),) for speed in (0.0, 0.02, 0.05, 0.15, 0.4)}
+    for name, segments in {**steady, "S": SCENARIO, "S, twice": twice}.items():
+        courses = [course(seed, segments) for seed in seeds]
         found = [events(ChangeAlarm, seen) for seen in courses]
         errors = np.mean([wrong for seen in courses for wrong, _, _ in seen[2500:]])
         scale = np.exp(
@@ -154,7 +198,7 @@ def drift(seeds: range) -> None:
         )
         first = [next((e.t for e in each if e.kind == "drift"), np.inf) for each in found]
         print(
-            f"{speed:6g}{errors:8.2f}{scale:12.0f}{rate(found, 'jump'):>16s}{rate(found, 'drift'):>16s}"
+            f"{name:>12s}{errors:8.2f}{scale:12.0f}{rate(found, 'jump'):>16s}{rate(found, 'drift'):>16s}"
             f"{np.median(first):7.0f}",
             flush=True,
         )
@@ -187,12 +231,13 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", nargs=2, type=int, default=(1000, 1040), metavar=("FIRST", "END"))
     parser.add_argument("--static", action="store_true")
     parser.add_argument("--drift", action="store_true")
+    parser.add_argument("--small", action="store_true")
     parser.add_argument("--looks", action="store_true")
     parser.add_argument("--csv", metavar="PATH")
     chosen = parser.parse_args()
     if chosen.csv:
         table(chosen.csv, range(*chosen.seeds))
         parser.exit()
-    (static if chosen.static else drift if chosen.drift else looks if chosen.looks else scenario)(
-        range(*chosen.seeds)
-    )
+    modes = {"static": static, "drift": drift, "small": small, "looks": looks}
+    named = [mode for name, mode in modes.items() if getattr(chosen, name)]
+    (named or [scenario])[0](range(*chosen.seeds))

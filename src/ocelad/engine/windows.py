@@ -12,6 +12,9 @@ from .kernels.layout import AVERAGE_B, RANK, B
 SLIDING, ANEW = (0.0, 0.1, 0.02), (1.0, 0.2, 0.05)
 """Whether an expert begins anew; its prior; its floor, the probability that a label is wrong."""
 
+PARTS = (16, 4, 1)
+"""Into how many parts the windows that slide divide the memory."""
+
 SHORTEST = 32
 
 WIDE = SQUARE
@@ -28,7 +31,7 @@ def settings(memory: int | None) -> Array:
     """
     if memory is None:
         return np.zeros((0, 4))
-    sliding = [(max(1, memory // part), *SLIDING) for part in (16, 4, 1)]
+    sliding = [(max(1, memory // part), *SLIDING) for part in PARTS]
     lengths = [memory >> k for k in range(memory.bit_length()) if memory >> k >= SHORTEST]
     return np.array([*sliding, *((length, *ANEW) for length in reversed(lengths))], dtype=np.float64)
 

@@ -7,11 +7,14 @@ Both are Page's CUSUM test: a sum of log-likelihood ratios that never falls belo
 jump     x is the log loss of a comparison, before it was learned, in standard deviations from its recent mean;
          f_0 is N(0, 1), and f_1 is N(0.5, 1). Where no losses are given, x is whether it was judged wrongly; f_0
          is the recent error rate, and f_1 an error rate with twice its odds.
-drift    x is how much more the longest memory lost than the shorter ones, mixed by their weights, in units of its
-         root mean square; f_0 is N(0, 1), and f_1 is N(0.2, 1). Where nothing drifts, longer is better: x < 0.
-         Of a pool, RICE's levels are compared: nothing but their memory tells them apart.
+drift    x is how much more the longest memory lost than shorter ones, in units of its root mean square, cut off at
+         3; f_0 is N(0, 1), and f_1 is N(0.2, 1). Where nothing drifts, longer is better: x < 0 in the mean.
+         Of a pool, the windows that slide are compared, the longest with the shortest: nothing but their length
+         tells them apart. Of RICE alone, the longest level with the shorter ones, mixed by their weights.
 
-If f_0 were known and true, false alarms would be at least ``steps`` comparisons apart in the mean (Lorden 1971).
+If f_0 were known and true, false alarms would be at least ``steps`` comparisons apart in the mean (Lorden 1971):
+for that it is enough that the ratio is 1 in the mean, or less, whatever came before. Of drifts that holds for x of
+any distribution with mean square 1 and a mean of -0.023 or less: exp(y) <= 1 + y + 0.62 y^2 for y = 0.2 x <= 0.6.
 Only ratios enter, so nothing depends on the scale of features or losses, and memory is bounded.
 """
 
@@ -25,6 +28,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from .. import validation as validate
+from ..engine.windows import PARTS
 from ..protocols import is_number
 
 SHIFT = 0.2
@@ -42,7 +46,7 @@ EARLY = 32
 NEEDED = {"kind", "length", "weight", "loss"}
 
 REACH = 2
-"""Retro-initialisation lets a level remember up to twice its length."""
+"""How many of its lengths a memory may reach back: a level is initialised by others, a window unlearns slowly."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Event:
     """What has happened, when it was noticed and when it seems to have begun, in comparisons seen.
 
     ``strength`` is, for a jump, how much the error rate has risen, and for a drift, by how many root mean squares
-    the longest memory loses to the shorter ones, both since ``onset``.
+    the longest memory loses to shorter ones, both since ``onset``.
     """
 
     t: int
@@ -229,12 +233,11 @@ class ChangeAlarm:
         """How much more the longest memory that knows nothing of an earlier regime loses than shorter ones."""
         length, loss, kind = (experts[name].tolist() for name in ("length", "loss", "kind"))
         judged = [j for j in range(len(weights)) if math.isfinite(loss[j])]  # in plain Python: there are few
-        judged = [j for j in judged if kind[j] == "rice"] or judged
-        own = [length[j] for j in judged if REACH * length[j] <= self.t - self._since]
-        if not own:
-            return None
-        longest = max(own)
-        shorter = [j for j in judged if length[j] < longest]
+        windows = [j for j in judged if kind[j] == "replay"][: len(PARTS)]  # those that slide come first
+        judged = windows or [j for j in judged if kind[j] == "rice"] or judged
+        reach = 1 if windows and self._since == 0 else REACH  # at first there is nothing to unlearn
+        longest = max((length[j] for j in judged if reach * length[j] <= self.t - self._since), default=0.0)
+        shorter = [j for j in windows[:1] or judged if length[j] < longest]
         mass = sum(weights[j] for j in shorter)
         if not mass > 0:
             return None
