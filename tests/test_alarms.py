@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ocelad import ChangeAlarm, Event, History, MetricTracker, RiverAlarm
 from ocelad.data import SCENARIO, DriftingClusters
 from ocelad.engine.trace import EXPERT
+from ocelad.watch.prequential import progressive
 
 
 def feed(alarm, wrong, levels=None):
@@ -26,6 +27,29 @@ def levels(rng, steps, excess, scale=1.0):
         yield np.array(
             list(zip(["rice"] * 4, [8.0, 16.0, 32.0, 64.0], [0.25] * 4, loss, strict=True)), dtype=EXPERT
         )
+
+
+def pool(rng, steps, sliding, others=0.0):
+    """A pool of which the longest sliding window and the longest of all others lose so much more, in the mean."""
+    kinds = ["replay"] * 5 + ["euclid"] + ["rice"] * 3
+    lengths = [8.0, 32.0, 128.0, 64.0, 128.0, np.inf, 8.0, 16.0, 32.0]
+    excess = np.array([0.0, 0.0, sliding, 0.0, others, others, 0.0, 0.0, others])
+    for _ in range(steps):
+        loss = 1.0 + rng.random(9) + excess
+        yield np.array(list(zip(kinds, lengths, [1 / 9] * 9, loss, strict=True)), dtype=EXPERT)
+
+
+def direction(seed, steps, n, turn=0.0, jump=0, noise=0.0):
+    """What is heard of pairs that are similar if they are close in one direction, which turns or jumps."""
+    rng = np.random.default_rng([20, seed])
+    pairs, t = rng.normal(size=(steps, 2, n)), np.arange(steps)
+    angle = turn * t + (np.pi / 2) * ((jump > 0) & (t >= jump))
+    difference = pairs[:, 0] - pairs[:, 1]
+    close = np.abs(np.cos(angle) * difference[:, 0] + np.sin(angle) * difference[:, 1]) < 0.95
+    y, alarm = np.where(close ^ (rng.random(steps) < noise), 1, -1), ChangeAlarm()
+    trace = progressive(MetricTracker(), pairs, y)
+    wrong, costs = (trace.similar != (y > 0)).tolist(), trace.log_loss(y).tolist()
+    return [event for k in range(steps) if (event := alarm.update(wrong[k], trace.after(k), costs[k]))]
 
 
 @pytest.mark.parametrize("usual", [0.02, 0.1, 0.2])
@@ -90,6 +114,48 @@ def test_after_a_jump_old_memories_are_no_witnesses():
     events = feed(alarm, [False] * 400, levels(rng, 400, 3.0))
     assert events[0].kind == "drift"
     assert events[0].onset >= jump.t + 128
+
+
+def test_of_a_pool_only_the_windows_that_slide_bear_witness():
+    """The others begin anew when they lose, and what calibrated levels lose says little of their memory."""
+    rng, right = np.random.default_rng(7), [False] * 1500
+    assert feed(ChangeAlarm(), right, pool(rng, 1500, -0.1, others=3.0)) == []
+    events = feed(ChangeAlarm(), right, pool(rng, 1500, 0.3))
+    assert {event.kind for event in events} == {"drift"}
+    assert 128 <= events[0].onset < events[0].t < 600
+
+
+def test_after_a_jump_a_window_has_to_unlearn():
+    """At first a window is a witness once it is full, after a jump once that has happened twice."""
+    alarm, rng = ChangeAlarm(), np.random.default_rng(8)
+    feed(alarm, rng.random(500) < 0.05)
+    (jump,) = feed(alarm, np.ones(30, dtype=bool))[:1]
+    events = feed(alarm, [False] * 600, pool(rng, 600, 3.0))
+    assert events[0].kind == "drift"
+    assert events[0].onset >= jump.t + 256
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_small_streams_that_stay_have_no_events(n, noise):
+    """With a seed that nothing was chosen on."""
+    assert direction(300, 3000, n, noise=noise) == []
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_jump_is_no_drift(n):
+    """Not even when the longest window has forgotten what was before it."""
+    events = direction(302, 7000, n, jump=1000)
+    assert [event.kind for event in events] == ["jump"]
+    assert 1000 < events[0].t < 1100
+
+
+@pytest.mark.parametrize(("n", "noise", "turn"), [(3, 0.0, 0.001), (5, 0.1, 0.003)])
+def test_a_direction_that_turns_is_a_drift(n, noise, turn):
+    for seed in (303, 304):
+        events = direction(seed, 3000, n, turn=turn, noise=noise)
+        assert events[0].kind == "drift"
+        assert events[0].t < 2500
 
 
 def test_a_level_is_judged_by_the_weights_before_its_loss():
