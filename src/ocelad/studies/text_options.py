@@ -10,7 +10,10 @@ taken here to this kind of data, each for a reason:
 - origin 1: before it has learned anything a tracker measures as TF-IDF itself does;
 - capped steps: no step longer than it takes to mend the comparison at hand, because texts differ much in how much
   they have in common;
-- the threshold stands still: the scale of M says the same as the threshold, and one of them is enough.
+- the threshold stands still: the scale of M says the same as the threshold, and one of them is enough;
+- shares of .2 within the groups of a pool's experts and between them: a text is compared when it is new, and then
+  again when it has just been learned. RICE is best at the former, experts that replay at the latter, so that the
+  best one changes several times a text, and success at known texts must not silence those who know new ones.
 """
 
 from __future__ import annotations
@@ -20,11 +23,14 @@ from dataclasses import dataclass
 
 from .. import validation as validate
 from ..geometry import NuclearNorm, Step
+from ..grouped_share import GroupedShare
 from ..intervals import Intervals
 from ..tracker import MetricTracker
 
 RATES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 """Of COMID at a fixed rate. With capped steps nothing changes beyond."""
+
+SHARE = 0.2  # of their weight that a pool's experts, and its groups, give back at each comparison
 
 NEVER = 2**40  # the length of an interval that does not end, with an exact root
 
@@ -89,7 +95,7 @@ class TextStudy:
             return lambda: set_up(MetricTracker.rice(), NEVER, rate * NEVER**0.5)
 
         return {
-            "learned": lambda: set_up(MetricTracker()),
+            "learned": lambda: set_up(MetricTracker(weights=GroupedShare(SHARE, SHARE))),
             "learned_rice": lambda: set_up(MetricTracker.rice()),
             "learned_paper": MetricTracker.paper,
             **{f"comid_{rate:g}": fixed(rate) for rate in self.rates},
