@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..engine.stacked import Stacked
 from ..ensemble import Pool
 from ..geometry import Comid, Divergence, LogDet, Metric, NuclearNorm, Step
 from ..protocols import Ensemble, Learner, Spawn, is_number
@@ -46,7 +47,7 @@ class FixedRates:
             raise ValueError(f"factors must be numbers > 0, at least one, got {self.factors!r}")
 
     def __call__(self, spawn: Spawn[Metric]) -> Ensemble[Metric]:
-        return Pool([diagonal(spawn)(factor**-2, None) for factor in self.factors])
+        return Stacked(Pool([diagonal(spawn)(factor**-2, None) for factor in self.factors]), spawn)
 
 
 def comid(step: float, strength: float = 0.01) -> MetricTracker:
