@@ -67,8 +67,12 @@ def _is_ordinary(kind: type) -> bool:
 
 def dyadic_opening(t: int, base: int) -> Opening:
     """What opens before step t on a clock that starts at ``base``: slot = level."""
-    levels = range(opening(base + t, base))
-    return Opening(t, tuple(levels), tuple(float(length(level, base)) for level in levels))
+    return Opening(t, *_levels(opening(base + t, base), base))
+
+
+@cache
+def _levels(count: int, base: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    return tuple(range(count)), tuple(float(length(level, base)) for level in range(count))
 
 
 class Rice(Slots[E]):

@@ -79,6 +79,10 @@ class Ocelad(Generic[E]):
     @hold_interrupts()
     def update(self, loss: Any) -> None:
         """Take the next loss."""
+        self.take(loss)
+
+    def take(self, loss: Any) -> None:
+        """``update``, where Ctrl-C is deferred already."""
         losses = self.ensemble.losses(loss)  # line 5
         if not np.isfinite(losses).all():
             raise ValueError(f"loss must be finite at every learner's estimate, got {losses}")

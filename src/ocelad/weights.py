@@ -43,9 +43,10 @@ def _reopen(state: Array, opening: Opening, rows: Any) -> Array:
     """Write fresh rows for the slots that open, adding those that are new."""
     if not opening.slots:
         return state
-    grown = np.zeros((max(len(state), max(opening.slots) + 1), state.shape[1]))
-    grown[: len(state)] = state
-    grown[list(opening.slots)] = rows
+    missing = max(opening.slots) + 1 - len(state)
+    grown = np.concatenate([state, np.zeros((missing, state.shape[1]))]) if missing > 0 else state.copy()
+    for slot, row in zip(opening.slots, rows, strict=True):
+        grown[slot] = row
     return grown
 
 
@@ -161,16 +162,16 @@ class SaolWeights:
             raise ValueError(f"bound must be positive and finite, got {self.bound!r}")
 
     def open(self, state: Array, opening: Opening) -> Array:
-        state = _reopen(state, opening, [(*_interval_row(length), 0.0) for length in opening.lengths])
-        chosen = np.searchsorted(np.cumsum(self.probabilities(state)), uniform(self.seed, opening.t), side="right")
-        drawn = state.copy()
+        opened = _reopen(state, opening, [(*_interval_row(length), 0.0) for length in opening.lengths])
+        drawn = state.copy() if opened is state else opened
+        chosen = self.probabilities(drawn).cumsum().searchsorted(uniform(self.seed, opening.t), side="right")
         drawn[:, 3] = 0.0
-        drawn[min(int(chosen), len(state) - 1), 3] = 1.0
+        drawn[min(int(chosen), len(drawn) - 1), 3] = 1.0
         return drawn
 
     def update(self, state: Array, losses: Array, mixed: Callable[[], float]) -> Array:  # noqa: ARG002
         drawn = state[:, 3]
-        x = np.clip(losses, 0.0, self.bound) / self.bound
+        x = np.minimum(np.maximum(losses, 0.0), self.bound) / self.bound
         return advanced(state, drawn @ x - x)
 
     def probabilities(self, state: Array) -> Array:

@@ -68,6 +68,8 @@ class RankOneDescent(Descent):
         """Along u all is as if there were one dimension."""
         if type(self.divergence) is Frobenius and not self.step_cap and not loss.stiffness:
             return step
+        if slope == 0.0:
+            return 0.0 if self.step_cap else step
         square, d2 = float(loss.u @ loss.u), now.squared_distance(loss.u)
         metric = Metric(np.array([[d2 / square if square > 0.0 else 1.0]]), now.mu)
         along = PairLoss(np.array([square**0.5]), loss.y, loss.loss)

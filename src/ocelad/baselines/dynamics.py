@@ -49,12 +49,12 @@ class Diffusion:
         return min(1.0, self.drift**2 / (n - 1)) if n > 1 else 0.0
 
     def __call__(self, metric: Metric) -> Metric:
-        n = len(metric.M)
+        n = len(metric.s if isinstance(metric, Diagonal) else metric.M)  # which would be multiplied out
         a = self.share(n)
         if a == 0.0:
             return metric  # nothing turns
         if isinstance(metric, Diagonal):
-            return Diagonal((1.0 - a) * metric.s + a * metric.s.mean(), metric.V, metric.mu, metric.turns)
+            return Diagonal((1.0 - a) * metric.s + a * (metric.s.sum() / n), metric.V, metric.mu, metric.turns)
         return Metric((1.0 - a) * metric.M + a * np.trace(metric.M) / n * np.eye(n), metric.mu)
 
 

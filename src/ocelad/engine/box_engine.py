@@ -62,7 +62,7 @@ class BoxEngine:
                         loss = PairLoss(row, int(y[k]), margin_loss)
                     margins = self._margins(loss) if self.pooled and y is not None else ()
                     predicted = None if trace is None else self._predicted(loss, *margins)
-                    self.ocelad.update(loss)
+                    self.ocelad.take(loss)
                     for scaling, m in zip(self.scaling, margins, strict=False):
                         similar, ridge = loss.y > 0, platt.MIXTURE_RIDGE  # type: ignore[union-attr]
                         platt.recalibrate(scaling, m, similar, loss.weight, ridge, platt.LEAST_SLOPE)
