@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from ...compiled import kernel
+from ...compiled import inlined, kernel
 from ...protocols import Array, Integers
 from ...weights import TIE
 from .layout import (
@@ -30,45 +30,45 @@ from .layout import (
 @kernel
 def probabilities(combiner: Array, k: int, p: Array) -> None:
     """The normalised weights of the first k experts."""
-    largest, total = -np.inf, 0.0
+    largest, total = -math.inf, 0.0
     for j in range(k):
         largest = max(largest, combiner[j, LOG_WEIGHT])
     for j in range(k):
-        p[j] = np.exp(combiner[j, LOG_WEIGHT] - largest)
+        p[j] = math.exp(combiner[j, LOG_WEIGHT] - largest)
         total += p[j]
     for j in range(k):
         p[j] /= total
 
 
-@kernel
+@inlined
 def _fixed_share(combiner: Array, losses: Array, k: int, rate: float, share: float) -> None:
     best = worst = losses[0]
     for j in range(1, k):
         best, worst = min(best, losses[j]), max(worst, losses[j])
     tied = worst - best <= TIE * max(abs(best), abs(worst))
-    largest, total = -np.inf, 0.0
+    largest, total = -math.inf, 0.0
     for j in range(k):
         if not tied:
             combiner[j, LOG_WEIGHT] -= rate * ((losses[j] - best) / (worst - best))
         largest = max(largest, combiner[j, LOG_WEIGHT])
     for j in range(k):
-        total += np.exp(combiner[j, LOG_WEIGHT] - largest)
-    shift = largest + np.log(total)
+        total += math.exp(combiner[j, LOG_WEIGHT] - largest)
+    shift = largest + math.log(total)
     for j in range(k):
         v = combiner[j, LOG_WEIGHT] - shift
-        combiner[j, LOG_WEIGHT] = np.log((1.0 - share) * np.exp(v) + share / k) if share > 0.0 else v
+        combiner[j, LOG_WEIGHT] = math.log((1.0 - share) * math.exp(v) + share / k) if share > 0.0 else v
 
 
-@kernel
+@inlined
 def _grouped_share(
     combiner: Array, losses: Array, header: Integers, p: Array, share: float, between: float
 ) -> None:
     ends = (0, header[REPLAYED], header[FIXED], header[FIXED] + header[LEVELS])
-    least, total, groups = np.inf, 0.0, 0
+    least, total, groups = math.inf, 0.0, 0
     for j in range(ends[3]):
         least = min(least, losses[j])
     for j in range(ends[3]):
-        p[j] *= np.exp(least - losses[j])
+        p[j] *= math.exp(least - losses[j])
         total += p[j]
     for g in range(3):
         groups += ends[g + 1] > ends[g]
@@ -79,10 +79,10 @@ def _grouped_share(
             weight += p[j]
         for j in range(ends[g], ends[g + 1]):
             within = (1.0 - share) * (p[j] / weight) + share / size if weight > 0.0 else 1.0 / size
-            combiner[j, LOG_WEIGHT] = np.log(within * ((1.0 - between) * weight + between / groups))
+            combiner[j, LOG_WEIGHT] = math.log(within * ((1.0 - between) * weight + between / groups))
 
 
-@kernel
+@inlined
 def reweight(options: Array, combiner: Array, losses: Array, header: Integers, p: Array, mixed: float) -> None:
     """After the losses of all experts in one step; p were their probabilities, mixed the loss of the mixture.
 
@@ -104,7 +104,7 @@ def reweight(options: Array, combiner: Array, losses: Array, header: Integers, p
             largest, size = max(largest, abs(reference - losses[j])), max(size, abs(losses[j]))
         for j in range(k):
             r = 0.0 if largest <= TIE * size else (reference - losses[j]) / largest
-            combiner[j, LOG_WEIGHT] += np.log1p(min(0.5, 1.0 / np.sqrt(combiner[j, SPAN])) * r)
+            combiner[j, LOG_WEIGHT] += math.log1p(min(0.5, 1.0 / math.sqrt(combiner[j, SPAN])) * r)
             combiner[j, SPAN] += combiner[j, ENDLESS]
 
 
@@ -115,13 +115,13 @@ def reopen(options: Array, combiner: Array, lengths: Array, header: Integers, op
     if rule in (FIXED_SHARE, GROUPED_SHARE) and opens > k:
         total = 0.0
         for j in range(fixed, fixed + k):
-            total += np.exp(combiner[j, LOG_WEIGHT])
-        combiner[fixed + k, LOG_WEIGHT] = np.log(total / k)
-        shift = np.log1p(1.0 / k)  # so that together they have the weight that they had
+            total += math.exp(combiner[j, LOG_WEIGHT])
+        combiner[fixed + k, LOG_WEIGHT] = math.log(total / k)
+        shift = math.log1p(1.0 / k)  # so that together they have the weight that they had
         for j in range(fixed, fixed + k + 1):
             combiner[j, LOG_WEIGHT] -= shift
     elif rule in (OCELAD_MEAN, OCELAD_MIXTURE):
         for j in range(opens):
             combiner[j, SPAN], combiner[j, ENDLESS] = lengths[j], 0.0
             if options[RESET] > 0.0 or j >= k:
-                combiner[j, LOG_WEIGHT] = np.log(min(0.5, 1.0 / np.sqrt(lengths[j])))
+                combiner[j, LOG_WEIGHT] = math.log(min(0.5, 1.0 / math.sqrt(lengths[j])))

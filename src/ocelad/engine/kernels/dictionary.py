@@ -12,7 +12,7 @@ those that were met long ago, less and less is left, until they are forgotten.
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from ...compiled import kernel
 from ...protocols import Array, Integers
@@ -87,7 +87,7 @@ def compress(slot: int, stack: Stack, scratch: Scratch) -> None:
 @kernel
 def remember(term: int, rows: Integers, stack: Stack, scratch: Scratch) -> None:
     """Before a step: compress where that pays, and keep the comparison, a column that no learner uses yet."""
-    header, u, length = stack.header, scratch.differences[term], np.sqrt(scratch.lengths[term])
+    header, u, length = stack.header, scratch.differences[term], math.sqrt(scratch.lengths[term])
     full = header[RECENT] == RECENT_CAPACITY
     for j in range(header[LEVELS]):
         slot = stack.order[j]
@@ -125,10 +125,10 @@ def widen(slot: int, term: int, z: Array, stack: Stack, scratch: Scratch) -> int
         c[i] = 0.0
     size, rest = subtract(F, scratch.arange, m, r, z, c), square - dot(z, z, r)
     if rest > 0.1 * square and square + size <= MAX_COEFFICIENT * MAX_COEFFICIENT * rest:
-        z[r] = np.sqrt(rest)
+        z[r] = math.sqrt(rest)
         for i in range(m - 1):
             F[i, r] = c[i] / z[r]
-        F[m - 1, r] = np.sqrt(square) / z[r]
+        F[m - 1, r] = math.sqrt(square) / z[r]
         return r + 1
     compress(slot, stack, scratch)
     touched = touch(features, stack.touched[slot], stack.features[stack.header[SLOTS], LIST], stack.header[SEEN])

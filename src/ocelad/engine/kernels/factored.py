@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ...compiled import inlined, kernel, sums
 from ...protocols import Array, Integers
 from .scratch import LANES, NEAREST, OFFSET, POLE, ROOT, SORTED, TERM, WEIGHT, Scratch
@@ -115,8 +113,8 @@ def extend(
         for i in range(r):
             z[i] += t[i]
         left = subtract(Q, rows, count, r, t, q)
-    z[r] = np.sqrt(left)
-    if z[r] <= 64.0 * EPS * np.sqrt(square):
+    z[r] = math.sqrt(left)
+    if z[r] <= 64.0 * EPS * math.sqrt(square):
         return r
     for m in range(count):
         Q[rows[m], r] = q[rows[m]] / z[r]
@@ -209,7 +207,7 @@ def _deflate(Q: Array, n: int, s: Array, r: int, z: Array, tiny: float, small: f
             z[i] = 0.0
             continue
         if p >= 0:
-            across = np.hypot(z[p], z[i])
+            across = math.hypot(z[p], z[i])
             c, t = z[i] / across, -z[p] / across
             if abs((s[i] - s[p]) * (c * t)) <= tiny:  # rotate the two so that only one is moved
                 z[i], z[p] = across, 0.0
@@ -242,8 +240,8 @@ def rank_one(Q: Array, n: int, s: Array, r: int, z: Array, a: float, scratch: Sc
     # Scaled to about 1, by a power of two: nothing is rounded, and products of a few gaps neither overflow nor
     # vanish. For a < 0, minus the whole matrix is solved.
     unit = math.ldexp(1.0, -max(math.frexp(largest)[1] // 2, -500))
-    scale, length, tiny = math.copysign(unit * unit, a), unit * np.sqrt(abs(a)), 8.0 * EPS * largest
-    small = tiny * unit * unit / (length * np.sqrt(zz))
+    scale, length, tiny = math.copysign(unit * unit, a), unit * math.sqrt(abs(a)), 8.0 * EPS * largest
+    small = tiny * unit * unit / (length * math.sqrt(zz))
     if _poles(s, z, r, scale, length, tiny * unit * unit, small, order, vec):
         k = _deflate(Q, n, s, r, z, tiny, small / length, order)
         _poles(s, z, k, scale, length, 0.0, 0.0, order, vec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from ...compiled import kernel
 from ...geometry.losses import TIE
@@ -18,8 +18,8 @@ def margin_loss(kind: int, m: float) -> tuple[float, float]:
     if kind == SQUARED_HINGE:
         short = max(0.0, 1.0 - m)
         return short * short, -2.0 * short
-    decay = np.exp(-abs(m))
-    return max(-m, 0.0) + np.log1p(decay), -(1.0 if m < 0.0 else decay) / (1.0 + decay)
+    decay = math.exp(-abs(m))
+    return max(-m, 0.0) + math.log1p(decay), -(1.0 if m < 0.0 else decay) / (1.0 + decay)
 
 
 @kernel

@@ -8,7 +8,7 @@ Of an order, "the first is closer than the second", the odds are the difference 
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from ... import platt
 from ...compiled import entry, kernel, sums
@@ -86,7 +86,7 @@ def predict(
     experts, p, margins = stack.header[FIXED] + stack.header[LEVELS], scratch.p, scratch.margins
     pooled = int(stack.options[RULE]) == GROUPED_SHARE
     square = threshold = probability = likelihood = 0.0
-    least = np.inf
+    least = math.inf
     for j in range(experts):
         above = scratch.thresholds[j] if terms == 1 else margins[FAR, j]
         square += p[j] * margins[NEAR, j]
@@ -94,17 +94,17 @@ def predict(
         if pooled:
             floor = stack.settings[j, FLOOR] if j < stack.header[REPLAYED] else CALIBRATED_FLOOR
             q = floor + (1.0 - 2.0 * floor) * sigmoid(above - margins[NEAR, j])
-            stack.losses[j] = -weight * np.log(q if y > 0.0 else 1.0 - q)
+            stack.losses[j] = -weight * math.log(q if y > 0.0 else 1.0 - q)
             probability += p[j] * q
             least = min(least, stack.losses[j])
         else:
             stack.losses[j] = scratch.level_losses[j]
     if pooled:
         for j in range(experts):  # relative to the least loss: those of heavy comparisons are large
-            likelihood += p[j] * np.exp(least - stack.losses[j])
-        return square, threshold, probability, least - np.log(likelihood)
+            likelihood += p[j] * math.exp(least - stack.losses[j])
+        return square, threshold, probability, least - math.log(likelihood)
     kind = int(stack.options[LOSS])
-    return square, threshold, np.nan, weight * margin_loss(kind, margin(y, threshold, square))[0]
+    return square, threshold, math.nan, weight * margin_loss(kind, margin(y, threshold, square))[0]
 
 
 @kernel
@@ -119,7 +119,7 @@ def calibrate(
         m = stack.mu[stack.order[j]] - scratch.squares[NEAR, j]
         recalibrate(calibration[LEVEL + j], m, similar, weight, RIDGE, 0.0)
     recalibrate(calibration[MARGIN], compress(threshold - square), similar, weight, MIXTURE_RIDGE, LEAST_SLOPE)
-    odds = np.log(probability / (1.0 - probability))
+    odds = math.log(probability / (1.0 - probability))
     recalibrate(calibration[PROBABILITY], odds, similar, weight, MIXTURE_RIDGE, LEAST_SLOPE)
 
 
@@ -144,10 +144,10 @@ def replay_one(
 def calibrated_threshold(threshold: float, calibration: Array) -> float:
     """The squared distance at which the calibrated odds are even."""
     x = max(-STEEPEST, min(STEEPEST, -calibration[MARGIN, SHIFT] / calibration[MARGIN, SLOPE]))
-    return threshold - np.copysign(np.expm1(abs(x)), x)
+    return threshold - math.copysign(math.expm1(abs(x)), x)
 
 
 @kernel
 def calibrated_probability(probability: float, calibration: Array) -> float:
-    odds = np.log(probability / (1.0 - probability))
+    odds = math.log(probability / (1.0 - probability))
     return sigmoid(calibration[PROBABILITY, SLOPE] * odds + calibration[PROBABILITY, SHIFT])

@@ -11,9 +11,11 @@ difference of their losses: the expert goes on from the heaviest one, and draws 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ...compiled import kernel, sums
+from ...compiled import inlined, kernel, sums
 from ...platt import HEAVIEST
 from ...protocols import Array
 from .layout import (
@@ -103,7 +105,7 @@ def descend(L: Array, moment: Array, average: Array, G: Array, rate: float, weig
             average[a, e] += weight * (L[a, e] - average[a, e])
 
 
-@kernel
+@inlined
 def step(j: int, length: int, number: int, stack: Stack, G: Array, z: Array) -> None:
     """The number-th step of expert j after a comparison, on a minibatch of the last ``length``."""
     L, numbers, n, t = stack.L[j], stack.numbers[j], stack.header[N], stack.header[STORED]
@@ -115,13 +117,13 @@ def step(j: int, length: int, number: int, stack: Stack, G: Array, z: Array) -> 
         back = draw(t, j, number * BATCH + k, length) if k > 0 else 0
         i = (t - 1 - back) % stack.header[MEMORY]
         y = stack.labels[i]
-        s = 1.0 / (1.0 + np.exp(project(L, stack.ring[i], n, z) - numbers[B]))
+        s = 1.0 / (1.0 + math.exp(project(L, stack.ring[i], n, z) - numbers[B]))
         p = floor + (1.0 - 2.0 * floor) * (s if y > 0.0 else 1.0 - s)
         slope = -y * (1.0 - 2.0 * floor) * s * (1.0 - s) / (p * BATCH)
         slope_b += slope
         add_outer(G, -2.0 * slope, z, stack.ring[i], n)
     square = add_prior(G, 2.0 * stack.settings[j, PRIOR] / length, L, n) / (RANK * n)
-    if not square < np.inf:  # differences too long for single precision
+    if not square < math.inf:  # differences too long for single precision
         return
     numbers[STEPS] += 1.0
     numbers[SQUARE_L] += (1.0 - SQUARE_DECAY) * (square - numbers[SQUARE_L])
@@ -131,13 +133,13 @@ def step(j: int, length: int, number: int, stack: Stack, G: Array, z: Array) -> 
     unbiased = 1.0 - SQUARE_DECAY ** numbers[STEPS]
     weight = 1.0 / (1.0 + 0.02 * length / max(1, length // SPARING))
     descend(
-        L, stack.moment[j], stack.average[j], G, rate / (np.sqrt(numbers[SQUARE_L] / unbiased) + 1e-8), weight, n
+        L, stack.moment[j], stack.average[j], G, rate / (math.sqrt(numbers[SQUARE_L] / unbiased) + 1e-8), weight, n
     )
-    numbers[B] -= rate * numbers[MOMENT_B] / (np.sqrt(numbers[SQUARE_B] / unbiased) + 1e-8)
+    numbers[B] -= rate * numbers[MOMENT_B] / (math.sqrt(numbers[SQUARE_B] / unbiased) + 1e-8)
     numbers[AVERAGE_B] += weight * (numbers[B] - numbers[AVERAGE_B])
 
 
-@kernel
+@inlined
 def begin_anew(j: int, heaviest: int, stack: Stack) -> None:
     """Draw from what came since expert j started to lose, and go on from the heaviest expert."""
     numbers, start, b = stack.numbers, stack.numbers[j, ZERO], stack.numbers[heaviest, AVERAGE_B]
@@ -152,7 +154,7 @@ def begin_anew(j: int, heaviest: int, stack: Stack) -> None:
             stack.moment[j, a, e] = 0.0
 
 
-@kernel
+@inlined
 def replay(u: Array, y: float, mixed: float, p: Array, stack: Stack, G: Array, z: Array) -> None:
     """Store a comparison, u and y times its weight; then every expert takes its steps.
 
@@ -162,7 +164,7 @@ def replay(u: Array, y: float, mixed: float, p: Array, stack: Stack, G: Array, z
     place, heaviest = header[STORED] % header[MEMORY], 0
     for e in range(header[N]):
         stack.ring[place, e] = u[e]
-    stack.labels[place] = np.copysign(min(max(abs(y), LIGHTEST), HEAVIEST), y)
+    stack.labels[place] = math.copysign(min(max(abs(y), LIGHTEST), HEAVIEST), y)
     header[STORED] += 1
     t = header[STORED]
     for j in range(experts):

@@ -8,7 +8,7 @@ The experts are the levels of RICE, alone or in a pool (`kernels.pool`).
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from ...compiled import entry, inlined, kernel
 from ...protocols import Array, Integers
@@ -114,7 +114,7 @@ def add_rank_one(j: int, term: int, weight: float, stack: Stack, scratch: Scratc
     rank_one(Q, tall, stack.eigenvalues[slot], r, z, weight, scratch)
 
 
-@kernel
+@inlined
 def learn(y: float, weight: float, terms: int, stack: Stack, scratch: Scratch, dictionary: Mode) -> None:
     """One COMID step of every level, after `judge_levels`."""
     options, levels, slopes, steps = stack.options, stack.header[LEVELS], scratch.slopes, scratch.steps
@@ -124,7 +124,7 @@ def learn(y: float, weight: float, terms: int, stack: Stack, scratch: Scratch, d
         across = dot(scratch.differences[NEAR], scratch.differences[FAR], stack.header[N])
         steepness = near * near + far * far - 2.0 * across * across
     for j in range(levels):
-        step = options[STEP] / np.sqrt(stack.lengths[j])
+        step = options[STEP] / math.sqrt(stack.lengths[j])
         steps[j] = effective_step(step, slopes[j], scratch.level_losses[j] / weight, weight, steepness, options)
         moves = moves or (slopes[j] != 0.0 and steps[j] > 0.0)
     for term in range(terms - 1, -1, -1):  # what adds comes first: then at most one eigenvalue is negative
@@ -233,7 +233,7 @@ def run(
         header[TIME] += 1
         combine.reopen(stack.options, stack.combiner, stack.lengths, header, opens)
         if opens > levels:
-            stack.losses[fixed + levels] = np.nan
+            stack.losses[fixed + levels] = math.nan
         shift(stack, opens, dictionary)
         if columns > 0:
             experts = fixed + header[LEVELS]
@@ -245,7 +245,6 @@ def run(
             return i + 1
     if not learns:
         experts = fixed + header[LEVELS]
-        pool.judge_experts(0, stack, scratch)  # for the thresholds, if nothing has been judged
         combine.probabilities(stack.combiner, experts, p)
         for j in range(experts):
             squares[count, j], squares[count + 1, j] = scratch.thresholds[j], p[j]

@@ -14,6 +14,8 @@ distances in one array, so that the compiler knows that they do not overlap.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...compiled import kernel
@@ -51,7 +53,7 @@ def _start(lane: Array, lanes: int, total: float, moment: float) -> None:
         across = weight - other > 0.5 * c * gap
         c, near = -c if across else c, other if across else weight
         b = c * gap + both
-        root = np.sqrt(max(b * b - 4.0 * c * near * gap, 0.0))
+        root = math.sqrt(max(b * b - 4.0 * c * near * gap, 0.0))
         x = (2.0 * near * gap if b >= 0.0 else b - root) / (b + root if b >= 0.0 else 2.0 * c)
         x = x if (x > 0.0) & (x < gap) else 0.5 * gap
         lane[NEAR + m], lane[OTHER + m] = right if across else left, left if across else right
@@ -95,7 +97,7 @@ def _advance(lane: Array, lanes: int) -> None:
         c = f - p * near - q * other
         b = c * (near + other) + p * near * near + q * other * other
         e = near * other * f
-        root = np.sqrt(max(b * b - 4.0 * c * e, 0.0))
+        root = math.sqrt(max(b * b - 4.0 * c * e, 0.0))
         new = x + (b - root if b <= 0.0 else 2.0 * e) / (2.0 * c if b <= 0.0 else b + root)
         step, size, wrong = abs(new - x), abs(new), abs(p * near * near - weight)
         last = (step <= SHORT * size) & (step * step * step * wrong <= ERROR * size * size * size * weight)
@@ -173,13 +175,13 @@ def vectors(vec: Array, k: int, down: bool, row: Integers, V: Array) -> None:
             gap = d[i] - own
             zhat[i] *= ((d[i] - root) - rest) / (gap if gap != 0.0 else 1.0)
     for i in range(k):
-        pole, weight, v = d[i], np.copysign(np.sqrt(abs(zhat[i])), z[i]), V[row[i]]
+        pole, weight, v = d[i], math.copysign(math.sqrt(abs(zhat[i])), z[i]), V[row[i]]
         for j in range(whole):
             t = weight / ((pole - near[j]) - offset[j])
             v[j] = t
             norm[j] += t * t
     for j in range(whole):
-        norm[j] = 1.0 / np.sqrt(norm[j])
+        norm[j] = 1.0 / math.sqrt(norm[j])
     for i in range(k):
         for j in range(whole):
             V[i, j] *= norm[j]
