@@ -1,6 +1,7 @@
 """A pool of experts: what is compiled, what is defined by black boxes, and what is written down plainly, agree."""
 
 import copy
+import pickle
 from functools import cache
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from literal_pool import LiteralPool
-from ocelad import MetricTracker
+from ocelad import MetricTracker, dumps, loads
 from ocelad.data import DriftingClusters, Segment
 from ocelad.engine import Trace, buffers
 from ocelad.engine.box_engine import BoxEngine
@@ -373,3 +374,51 @@ def test_a_copy_goes_on_alike_and_alone(engine):
     tracker.partial_fit(pairs[40:], y[40:], weight[40:])
     np.testing.assert_array_equal(tracker.mixture_proba(pairs), other.mixture_proba(pairs))
     np.testing.assert_array_equal(tracker.experts_, other.experts_)
+
+
+# Memory
+
+
+def size(tracker):
+    held = tracker._engine.buffers
+    return held.floats.nbytes + held.integers.nbytes + held.singles.nbytes
+
+
+@pytest.mark.parametrize("memory", [100, 2048])
+def test_memory_grows_with_what_is_replayed(memory):
+    pairs, y, *_ = stream(2, 300, 25)
+    assert size(MetricTracker(memory=memory).partial_fit(pairs[:1], y[:1])) < 32_000
+    for k in (1, 64, 65, 129, 300):
+        young = MetricTracker(memory=memory).partial_fit(pairs[:k], y[:k])
+        for other in (copy.copy(young), loads(dumps(young)), pickle.loads(pickle.dumps(young))):
+            assert other._engine.buffers.singles.nbytes == young._engine.buffers.singles.nbytes
+            assert young._engine.buffers.rows == min(memory, max(64, 1 << (k - 1).bit_length()))
+
+
+@pytest.mark.parametrize("memory", [32, 100, 2048])
+def test_nothing_else_depends_on_how_much_memory_there_is(memory):
+    """In one call, one by one, saved or copied on the way."""
+    pairs, y, weight, triplets = stream(3, 300, 5)
+    at_once = MetricTracker(memory=memory).partial_fit(pairs, y, weight)
+    one_by_one, turns = MetricTracker(memory=memory), MetricTracker(memory=memory)
+    for k in range(300):
+        one_by_one.partial_fit(pairs[k : k + 1], y[k : k + 1], weight[k : k + 1])
+        if k in (0, 62, 63, 64, 128, 200):
+            other = copy.copy(one_by_one)
+            one_by_one.partial_fit(pairs[:100], y[:100])  # what a copy was made from may go on otherwise
+            one_by_one = loads(dumps(other)) if k % 2 else other
+    assert dumps(at_once) == dumps(one_by_one)
+    learn_in_turns(turns, pairs, y, weight, triplets)
+    begun = learn_in_turns(MetricTracker(memory=memory), pairs[:70], y[:70], weight[:70], triplets[:10])
+    assert dumps(turns) == dumps(learn_in_turns(begun, pairs[70:], y[70:], weight[70:], triplets[10:]))
+
+
+def test_a_smaller_pool_is_read_after_a_larger_one():
+    """Engines that files are read into are kept: what they have read before must not show."""
+    pairs, y, *_ = stream(4, 200, 5)
+    large, small = (MetricTracker().partial_fit(pairs[:k], y[:k]) for k in (200, 135))  # as many levels
+    files = [dumps(tracker) for tracker in (small, large, small)]
+    again = [loads(file) for file in files]
+    assert [dumps(tracker) for tracker in again] == files
+    assert len({id(tracker._engine.buffers.singles) for tracker in again}) == 3
+    assert size(again[2]) == size(again[0])

@@ -190,6 +190,7 @@ def test_a_step_goes_along_the_gradient_of_its_objective():
     """Against differences of the objective, after a single step of every expert on a full window of 512."""
     rng, n, window = np.random.default_rng(6), 4, 512
     experts = Replayed(n, window)
+    experts.buffers = experts.buffers.with_rows(window)
     stack = experts.buffers.stack
     stack.settings[:, layout.WINDOW] = window
     u, y = rng.normal(size=(window, n)), rng.choice([-1.0, 1.0], size=window)

@@ -1,6 +1,7 @@
 """The memory of a pool of experts: flat buffers with all of its state, and scratch that belongs to a thread.
 
-Buffers are allocated with spare slots and columns. Where those run out, the state is copied into larger ones.
+Buffers are allocated with spare slots and columns, and with rows for the first comparisons that are replayed.
+Where those run out, the state is copied into larger ones.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .. import platt
 from ..protocols import Array, Integers
 from .kernels import layout, scratch
 
-SLOTS, COLUMNS = 3, 4  # allocated to begin with
+SLOTS, COLUMNS, ROWS = 3, 4, 64  # allocated to begin with
 
 SINGLE: type = np.float32
 """The precision of what replayed experts keep."""
@@ -39,6 +40,8 @@ class Buffers:
     pool
         The number of experts that replay windows, the length of the longest, and the number of experts that are
         there from the start: those, and the Euclidean distance.
+    rows
+        The number of replayed comparisons that there is memory for, if the longest window is not shorter.
     singles
         The buffer of single precision of another one; by default a new one.
     """
@@ -51,12 +54,14 @@ class Buffers:
         columns: int,
         dictionary: bool,
         pool: tuple[int, int, int] = (0, 0, 0),
+        rows: int = ROWS,
         singles: np.ndarray[Any, Any] | None = None,
     ) -> None:
         self.n, self.base, self.slots, self.dictionary, self.pool = n, base, slots, dictionary, pool
-        self.columns = _multiple_of_four(columns)
+        self.columns, (replayed, memory, fixed) = _multiple_of_four(columns), pool
+        self.rows = min(rows, memory)
         height = self.columns + layout.RECENT_CAPACITY if dictionary else 0
-        self.sizes = n, slots, self.columns, height, *pool
+        self.sizes = n, slots, self.columns, height, replayed, self.rows, fixed
         floats, integers, single = layout.stack_sizes(*self.sizes)
         self.floats, self.integers = np.zeros(floats), np.zeros(integers, dtype=np.int64)
         self.singles = np.zeros(single, SINGLE) if singles is None else singles
@@ -73,7 +78,7 @@ class Buffers:
 
     def __copy__(self) -> Buffers:
         if self.dictionary:  # most of it may be empty, and need not be copied
-            return self._resized(self.slots, self.columns, self.singles.copy())
+            return self._resized(self.slots, self.columns, self.rows, self.singles.copy())
         other = object.__new__(Buffers)
         own = {name: getattr(self, name).copy() for name in ("floats", "integers", "singles")}
         other.__dict__.update(self.__dict__, **own)
@@ -88,7 +93,22 @@ class Buffers:
         """These, if they have the capacity for that many levels and columns, else a larger copy."""
         if levels < self.slots and columns <= self.columns:
             return self
-        return self._resized(max(self.slots, levels + 1), max(self.columns, columns), self.singles)
+        return self._resized(max(self.slots, levels + 1), max(self.columns, columns), self.rows, self.singles)
+
+    def with_rows(self, count: int) -> Buffers:
+        """These, if they have as many rows as this number of replayed comparisons takes, else a copy that has.
+
+        Until the longest window is full a comparison's place does not depend on the number of rows.
+        """
+        rows = min(ROWS << max(0, (count - 1).bit_length() - (ROWS - 1).bit_length()), self.pool[1])
+        if rows == self.rows:
+            return self
+        new, kept = self._resized(self.slots, self.columns, rows), min(rows, self.rows)
+        for name in ("L", "average", "moment"):
+            getattr(new.stack, name)[:] = getattr(self.stack, name)
+        for name in ("ring", "labels"):
+            getattr(new.stack, name)[:kept] = getattr(self.stack, name)[:kept]
+        return new
 
     def grown(self, levels: int, columns: int, max_rank: int) -> Buffers:
         """The same, with spare capacity where copying is expensive: that of dictionaries."""
@@ -98,9 +118,11 @@ class Buffers:
             columns = max(columns, min(2 * self.columns, max_rank + 1))  # full ones are better kept close together
         return self.with_capacity(levels, min(self.n, columns))
 
-    def _resized(self, slots: int, columns: int, singles: np.ndarray[Any, Any]) -> Buffers:
-        """A copy with this capacity, which must not be smaller."""
-        new = Buffers(self.n, self.base, slots, columns, self.dictionary, self.pool, singles)
+    def _resized(
+        self, slots: int, columns: int, rows: int, singles: np.ndarray[Any, Any] | None = None
+    ) -> Buffers:
+        """A copy with this capacity, not smaller, and with this buffer of single precision or an empty one."""
+        new = Buffers(self.n, self.base, slots, columns, self.dictionary, self.pool, rows, singles)
         stack, old, height = new.stack, self.stack, self.stack.factors.shape[1]
         if self.dictionary:
             for slot in range(self.slots):  # sparse comparisons leave most of a dictionary empty

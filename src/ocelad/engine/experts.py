@@ -130,7 +130,8 @@ class Replayed:
 
     def update(self, loss: Comparison) -> None:
         if isinstance(loss, PairLoss):
-            memory = self.buffers
+            stored = int(self.buffers.integers[layout.STORED])
+            memory = self.buffers = self.buffers.with_rows(stored + 1)
             state = (memory.floats, memory.integers, memory.singles, memory.scratch()[-1])
             replay_one(np.ascontiguousarray(loss.u), loss.y * loss.weight, self.mixed, self.p, *state)
 

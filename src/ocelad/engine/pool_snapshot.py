@@ -44,7 +44,7 @@ def arrays(engine: StackEngine) -> Arrays:
 
 
 def _rows(engine: StackEngine, stored: int) -> int:
-    return min(stored, len(engine.stack.ring))
+    return min(stored, engine.buffers.pool[1])
 
 
 def restore(engine: StackEngine, t: int, learned: Arrays) -> None:
@@ -89,6 +89,8 @@ def restore(engine: StackEngine, t: int, learned: Arrays) -> None:
     weights = np.abs(ring[:, n])
     if not ((weights >= single(LIGHTEST)) & (weights <= single(platt.HEAVIEST))).all():
         raise ValueError(f"ring must have labels of weights from {LIGHTEST:g} to {platt.HEAVIEST:g}")
+    engine.buffers = engine.buffers.with_rows(stored)
+    stack = engine.stack
     stack.header[layout.STORED] = stored
     stack.losses[:fixed], stack.combiner[:fixed, layout.LOG_WEIGHT] = table.T
     stack.calibration[: len(calibration)], stack.numbers[:] = calibration, numbers

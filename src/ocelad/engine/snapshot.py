@@ -128,7 +128,7 @@ def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
     new.state = np.concatenate([new.state[: new.fixed], state])
     if new.pooled:
         pool_snapshot.restore(new, t, learned)
-    return copy.copy(new) if new is engine else new
+    return copy.copy(new) if new is engine or new.pooled else new  # that of single precision is still shared
 
 
 def _check_columns(columns: Array, used: NDArray[np.bool_]) -> None:

@@ -201,6 +201,9 @@ class StackEngine:
 
     def _learn(self, u: Any, y: Array | None, weight: Array | None, table: Array) -> int:
         """A block of comparisons, up to where the buffers become too small: then they grow."""
+        if y is not None:
+            stored = int(self.buffers.integers[layout.STORED])
+            self.buffers = self.buffers.with_rows(stored + len(y))
         vectors = [_EMPTY if array is None else _contiguous(array) for array in (y, weight)]
         done = self._call(*_entries(u), *vectors, table, _NO_TABLE)
         if self.t % run.CHECK_EVERY == 0:
