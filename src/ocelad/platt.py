@@ -8,8 +8,7 @@ s being the probability that was predicted. The state is a row of numbers, so th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,8 +65,7 @@ def compress(m: float) -> float:
 STEEPEST = 30.0  # in compressed margins, how far calibration may move a threshold
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What a squared distance says: the log odds slope g(threshold - d^2) + shift that two points are similar.
 
     g compresses margins, or is the identity.

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from .. import validation as validate
+from .units import square
 
 NAMES = {2: "pairs", 3: "triplets", 4: "quadruplets"}
 
@@ -94,14 +95,10 @@ def tuples(given: Any, size: int, owner: str, form: Callable[[Any], Any] | None)
 
 def differences(given: Any, owner: str, form: Callable[[Any], Any] | None) -> Any:
     """u = x - z for pairs, dense or CSR."""
-    # Fast path for the usual case: u is finite only if x and z are.
-    if type(given) is np.ndarray and given.dtype == np.float64 and given.ndim == 3 and given.shape[1] == 2:
-        with np.errstate(over="ignore", invalid="ignore"):
-            u = np.subtract(given[:, 0], given[:, 1], order="C")
-            flat = u.ravel()
-            finite = math.isfinite(flat.dot(flat)) or np.isfinite(u).all()
-        if finite and u.shape[1]:
-            return u
+    # Fast path for the usual case: numbers whose differences cannot overflow.
+    usual = type(given) is np.ndarray and given.dtype == np.float64 and given.ndim == 3
+    if usual and given.shape[1] == 2 and given.shape[2] and square(given) < math.inf:
+        return np.subtract(given[:, 0], given[:, 1], order="C")
     x, z = tuples(given, 2, owner, form)
     return difference(x, z, "pairs")
 
@@ -127,12 +124,7 @@ def side_by_side(near: Any, far: Any) -> Any:
 
 def moderate(rows: Any) -> bool:
     """Whether squares of these neither overflow nor vanish."""
-    if sparse.issparse(rows):
-        rows = rows.data
-    flat = rows.ravel()
-    with np.errstate(over="ignore"):
-        square = float(flat.dot(flat))
-    return 1e-150 < square < 1e150
+    return 1e-150 < square(rows if isinstance(rows, np.ndarray) else rows.data) < 1e150
 
 
 def is_frame(value: Any) -> bool:

@@ -35,7 +35,7 @@ def locked(method: F) -> F:
 
     @wraps(method)
     def with_lock(self: Any, *given: Any, **named: Any) -> Any:
-        with self._lock:
+        with self.__dict__.get("_own_lock") or self._lock:
             return method(self, *given, **named)
 
     return with_lock  # type: ignore[return-value]

@@ -307,7 +307,7 @@ class MetricTracker(
         return probabilities(engine.mixture_odds(rows))
 
     @locked
-    def _judged(self, pairs: ArrayLike) -> tuple[Array, float, Array]:
+    def _judged(self, pairs: ArrayLike) -> tuple[Array, float, Decision]:
         return super()._judged(pairs)
 
     @locked

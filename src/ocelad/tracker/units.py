@@ -122,14 +122,18 @@ class FixedScale:
 
 def norms(u: Any, parts: int = 1) -> list[float]:
     """|u| row by row, safe from overflow and underflow of the squares; of several parts the root mean square."""
-    rows = [u.data[a:b] for a, b in pairwise(u.indptr.tolist())] if sparse.issparse(u) else u
+    rows = u if isinstance(u, np.ndarray) else [u.data[a:b] for a, b in pairwise(u.indptr.tolist())]
     # one product per row: a sum along an axis may round differently in a batch than in a single row
-    with np.errstate(over="ignore", under="ignore"):
-        squares = [float(row.dot(row)) for row in rows]
+    squares = [square(row) for row in rows]
     return [
         math.sqrt(s / parts) if 1e-200 < s < 1e200 else _careful_norm(row) / math.sqrt(parts)
         for s, row in zip(squares, rows, strict=True)
     ]
+
+
+def square(array: Array) -> float:
+    """The sum of the squares, which may overflow: of that vdot does not warn."""
+    return float(np.vdot(array, array))
 
 
 def _careful_norm(row: Array) -> float:

@@ -121,18 +121,18 @@ class ThresholdVocabulary(MetricVocabulary):
             raise _no_threshold()
         return _root(decision.even)
 
-    def _judged(self, pairs: ArrayLike) -> tuple[Array, float, Array]:
-        """Distances, the threshold on them, and log odds, of the same metric."""
-        self._form()
+    def _judged(self, pairs: ArrayLike) -> tuple[Array, float, Decision]:
+        """Distances, the threshold on them, and what their squares say, of the same metric."""
         limit, (distances, decision) = self._threshold, self._measured(pairs)
         if limit is not None:  # subclasses may have a score of their own
             distances = -self.decision_function(pairs)
-        return _decided(distances, decision, limit)
+        return distances, *_decided(decision, limit)
 
     def _judge(self, u: Any) -> tuple[Array, float, Array]:
-        """The same of differences that have been checked."""
-        limit = self._threshold
-        return _decided(*self._measure(u), limit)
+        """Distances, the threshold on them, and log odds, of differences that have been checked."""
+        limit, (distances, decision) = self._threshold, self._measure(u)
+        threshold, decision = _decided(decision, limit)
+        return distances, threshold, _log_odds(distances, decision)
 
     def decision_function(self, pairs: ArrayLike) -> Array:
         """The higher, the more similar: minus the distance."""
@@ -154,7 +154,8 @@ class ThresholdVocabulary(MetricVocabulary):
         self._form()
 
         def predict_proba(pairs: ArrayLike) -> Array:  # scikit-learn's scorers look at this name
-            return probabilities(self._judged(pairs)[2])
+            distances, _, decision = self._judged(pairs)
+            return probabilities(_log_odds(distances, decision))
 
         return predict_proba
 
@@ -206,15 +207,18 @@ def probabilities(odds: Array) -> Array:
     return np.stack([expit(-odds), expit(odds)], axis=1)
 
 
-def _decided(distances: Array, decision: Decision | None, limit: float | None) -> tuple[Array, float, Array]:
-    """Distances, the threshold on them, set or tracked, and log odds."""
+def _decided(decision: Decision | None, limit: float | None) -> tuple[float, Decision]:
+    """The threshold on distances, set or tracked, and what squared distances say if that is the threshold."""
+    if limit is not None:
+        return limit, (decision or Decision(0.0)).at(limit * abs(limit))
+    if decision is None:
+        raise _no_threshold()
+    return _root(decision.even), decision
+
+
+def _log_odds(distances: Array, decision: Decision) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
-        if limit is not None:
-            decision = (decision or Decision(0.0)).at(limit * abs(limit))
-        elif decision is None:
-            raise _no_threshold()
-        odds = decision.log_odds(distances * distances)
-    return distances, _root(decision.even) if limit is None else limit, odds
+        return decision.log_odds(distances * distances)
 
 
 def _root(square: float) -> float:
