@@ -8,9 +8,11 @@ from sklearn.exceptions import NotFittedError
 import ocelad
 from forge import dictionaries_from, resealed
 from ocelad import (
+    L1,
     CoinBetting,
     FileError,
     Hinge,
+    LogDet,
     MetricTracker,
     NuclearNorm,
     OceladWeights,
@@ -18,6 +20,7 @@ from ocelad import (
     SquaredFrobenius,
     SupervisedMetricTracker,
     Unregularized,
+    VonNeumann,
 )
 from ocelad.state import pack, unpack
 from streams import comparisons
@@ -48,6 +51,9 @@ TRACKERS = {
     "pool": lambda: learn(MetricTracker()),
     "pool-short": lambda: learn(MetricTracker(memory=32, max_rank=2, n_components=3)),
     "pool-no-memory": lambda: learn(MetricTracker(memory=None, scale=2.0)),
+    "pool-L1": lambda: learn(MetricTracker(memory=32, regularizer=L1(0.02), step=1.0)),
+    "pool-LogDet": lambda: learn(MetricTracker(memory=32, divergence=LogDet(), origin=1.0, step=1.0)),
+    "pool-VonNeumann": lambda: learn(MetricTracker(memory=None, divergence=VonNeumann(), origin=1.0, step=1.0)),
     "pool-given": lambda: started(MetricTracker(base=4, memory=32)),
     "labelled": lambda: SupervisedMetricTracker(memory=6, random_state=0).partial_fit(PAIRS[:CUT, 0], Y[:CUT]),
 }

@@ -14,12 +14,14 @@ from scipy import sparse
 import ocelad
 from forge import dictionaries_from, joined, npy, of_sections, parts, resealed, sections, zip_members, zip_of
 from ocelad import (
+    L1,
     ChangeAlarm,
     CoinBetting,
     FileError,
     GroupedShare,
     History,
     KeyedTrackers,
+    LogDet,
     Logistic,
     MetricTracker,
     OceladWeights,
@@ -27,6 +29,7 @@ from ocelad import (
     SquaredFrobenius,
     SupervisedMetricTracker,
     Unregularized,
+    VonNeumann,
 )
 from ocelad.neighbors import MovingIndex
 from streams import comparisons
@@ -82,6 +85,9 @@ def pools():
         learned(MetricTracker(memory=40, base=2), 31, WIDE),
         learned(MetricTracker(memory=None, max_rank=2), 30),
         learned(MetricTracker(memory=64, loss=Logistic(), scale=None, weights=GroupedShare(0.0, 0.0)), 8),
+        learned(MetricTracker(regularizer=L1(0.02), step=1.0, **short), 40),
+        learned(MetricTracker(divergence=LogDet(), origin=1.0, step=1.0, **short), 60),
+        learned(MetricTracker(divergence=VonNeumann(), origin=1.0, step=1.0, memory=None), 20),
         labelled(PAIRS[:20, 0], ["no", "yes"], tracker=MetricTracker(**short)),
         fleet(tracker=MetricTracker(**short)),
     ]

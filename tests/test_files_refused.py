@@ -2,6 +2,7 @@
 
 import os
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,16 +23,20 @@ from forge import (
     sections,
 )
 from ocelad import (
+    L1,
     AdaNormalHedge,
     CoinBetting,
     FileError,
     FixedShare,
+    LogDet,
     MetricTracker,
     NuclearNorm,
     OceladWeights,
     SaolWeights,
     SquaredFrobenius,
+    VonNeumann,
 )
+from ocelad.engine import windows
 from streams import comparisons
 from trackers import rice
 
@@ -40,6 +45,7 @@ PAIRS, Y = comparisons(seed=0, steps=72, n=N)
 ENGINES = {
     "pool": {"memory": 64},
     "long-pool": {},
+    "pool-list": {"memory": 64, "regularizer": SquaredFrobenius(0.05)},
     "pool-no-memory": {"memory": None},
     "stack": {"weights": FixedShare(), "regularizer": NuclearNorm(0.02)},
     "list": {"weights": FixedShare(), "regularizer": SquaredFrobenius(0.05)},
@@ -332,7 +338,9 @@ POOL_FORGERIES = {
     "float-stored": (put(lambda a: a * 1.0, "stored"), "stored must be int64 of shape"),
     "many-stored": (put(lambda a: np.repeat(a, 2), "stored"), "stored must be int64 of shape"),
     "fixed-shape": (put(lambda a: a[1:], "fixed"), "fixed must be float64 of shape"),
-    "fixed-nan": (entry("fixed", 0, 0, np.nan), "fixed must be finite"),
+    "fixed-nan": (entry("fixed", 0, 0, np.nan), "fixed must have losses >= 0"),
+    "fixed-inf": (entry("fixed", 0, 0, np.inf), "fixed must have losses >= 0"),
+    "weight-nan": (entry("fixed", 0, 1, np.nan), "fixed must have losses >= 0 and logarithms of weights"),
     "fixed-loss": (entry("fixed", 0, 0, -1.0), "fixed must have losses >= 0"),
     "fixed-weight": (entry("fixed", 0, 1, 2.0), "fixed must have losses >= 0 and logarithms of weights"),
     "fixed-sum": (entry("fixed", 0, 1, 0.0), "to which GroupedShare can come"),
@@ -374,9 +382,22 @@ POOL_FORGERIES = {
 }
 
 
-@pytest.fixture(name="pool")
-def fixture_pool():
-    return ocelad.dumps(MetricTracker(memory=32, base=4).partial_fit(PAIRS, Y))
+POOLS = {
+    "compiled": {},
+    "LogDet": {"divergence": LogDet(), "origin": 1.0, "step": 1.0},
+    "VonNeumann": {"divergence": VonNeumann(), "origin": 1.0, "step": 1.0},
+    "L1": {"regularizer": L1(0.02), "step": 1.0},
+}
+
+
+@cache
+def bytes_of_pool(name):
+    return ocelad.dumps(MetricTracker(memory=32, base=4, **POOLS[name]).partial_fit(PAIRS, Y))
+
+
+@pytest.fixture(name="pool", params=POOLS)
+def fixture_pool(request):
+    return bytes_of_pool(request.param)
 
 
 @pytest.mark.parametrize("name", POOL_FORGERIES)
@@ -385,6 +406,37 @@ def test_pools_that_cannot_be_are_refused(name, pool):
     with pytest.raises(FileError, match=words):
         ocelad.loads(forged(pool, change))
     assert ocelad.dumps(ocelad.loads(pool)) == pool  # nothing is left of what was refused
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (put(lambda a: a - 2.0, "matrices"), "not symmetric and positive semi-definite"),
+        (put(lambda a: a * np.nan, "matrices"), "matrices must be finite"),
+        (put(lambda a: a[1:], "matrices"), "matrices must be float64 of shape"),
+        (column("mu", lambda a: a * np.nan), "mu must be finite and >= 1"),
+        (lambda *parts: parts[2].pop("matrices"), "its arrays are levels, fixed"),
+        (lambda *parts: parts[2].pop("ring"), "its arrays are levels, matrices, fixed"),
+        (option("divergence", {"part": "Frobenius"}), None),  # black boxes of parts that have kernels: they can be
+    ],
+)
+def test_pools_of_black_boxes_that_are_no_metrics_are_refused(change, words):
+    data = forged(bytes_of_pool("LogDet"), change)
+    if words is None:
+        assert ocelad.dumps(ocelad.loads(data)) == data
+        return
+    with pytest.raises(FileError, match=words):
+        ocelad.loads(data)
+
+
+def test_a_wide_pool_has_no_calibration_of_the_euclidean_distance(monkeypatch):
+    """As there is none, the row that is left free for it cannot say anything."""
+    monkeypatch.setattr(windows, "WIDE", 3)
+    for options in POOLS.values():
+        data = ocelad.dumps(MetricTracker(scale=3.0, **options).partial_fit(PAIRS[:9], Y[:9]))
+        assert ocelad.dumps(ocelad.loads(data)) == data
+        with pytest.raises(FileError, match="Euclidean distance, which is not there"):
+            ocelad.loads(forged(data, entry("calibration", 2, 1, 0.5)))
 
 
 def test_a_pool_without_its_comparisons_takes_no_memory(pool):
@@ -396,9 +448,11 @@ def test_a_pool_without_its_comparisons_takes_no_memory(pool):
         ocelad.loads(forged(pool, change))
 
 
+@pytest.mark.parametrize("boxes", [False, True], ids=["compiled", "boxes"])
 @pytest.mark.parametrize("name", ["fixed", "calibration", "replayed", "metrics", "ring"])
-def test_pools_that_can_be_go_on_in_numbers(name, pool):
+def test_pools_that_can_be_go_on_in_numbers(name, boxes):
     """Whatever single number, or column of numbers, is another: it is refused, or what follows is finite."""
+    pool, few = (bytes_of_pool("LogDet"), 3) if boxes else (bytes_of_pool("compiled"), len(Y))
     extremes = (0.0, -0.0, 1.0, -1.0, 7.0, 1e-45, 1e9, -1e9, 1e15, -1e15, 3e38, -3e38, 1e100, 1.7e308)
     accepted = 0
     for place in range(parts(pool)[2][name].shape[1]):
@@ -416,5 +470,6 @@ def test_pools_that_can_be_go_on_in_numbers(name, pool):
                     assert np.isfinite(tracker.predict_proba(PAIRS)).all()
                     assert np.isfinite(tracker.mixture_proba(PAIRS)).all()
                     assert tracker.experts_["weight"].sum() == pytest.approx(1.0)
-                    tracker.partial_fit(PAIRS, Y)
+                    with np.errstate(over="ignore", invalid="ignore"):  # as compiled code does
+                        tracker.partial_fit(PAIRS[:few], Y[:few])
     assert accepted

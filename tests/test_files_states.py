@@ -9,17 +9,21 @@ from scipy import sparse
 import ocelad
 from forge import column, dictionaries_from, file_of, forged, parts, put, through_file, with_entries
 from ocelad import (
+    L1,
     FileError,
     GroupedShare,
     History,
     Intervals,
     LogDet,
+    MetricTracker,
     NuclearNorm,
     OceladWeights,
     Rice,
     SaolWeights,
     SquaredFrobenius,
+    VonNeumann,
 )
+from ocelad.engine import BoxEngine
 from streams import comparisons
 from trackers import either, rice
 
@@ -77,6 +81,12 @@ OPTIONS = {
     "pool-short": {"weights": GroupedShare(), "memory": 32, "base": 2, "max_rank": 2},
     "pool-no-memory": {"weights": GroupedShare(), "n_components": 2},
 }
+BOXES = {
+    "L1": {"regularizer": L1(0.02), "step": 1.0},
+    "LogDet": {"divergence": LogDet(), "origin": 1.0, "step": 1.0},
+    "VonNeumann": {"divergence": VonNeumann(), "origin": 1.0, "step": 1.0, "n_components": 2},
+}
+"""Parts that have no kernels."""
 
 
 @pytest.mark.parametrize("learn", [dense, rows, weighted, triplets, set_out])
@@ -89,6 +99,77 @@ def test_every_state_continues_bit_for_bit(options, learn, deferred, path):  # n
     for tracker in (whole, again):
         learn(tracker, slice(CUT, STEPS))
     assert file_of(again, path) == file_of(whole, path)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100])
+@pytest.mark.parametrize("mixed", [False, True], ids=["pairs", "triplets-and-weights"])
+@pytest.mark.parametrize("memory", [32, 2048, None])
+@pytest.mark.parametrize("options", BOXES.values(), ids=BOXES)
+def test_pools_of_black_boxes_continue_bit_for_bit(options, memory, mixed, cut, path):
+    """From the first moment on; with a memory of 32 also after the ring has wrapped around."""
+    pairs, y = comparisons(seed=4, steps=110, n=4)
+    weight = np.linspace(0.1, 2.0, 110) if mixed else None
+
+    def learn(tracker, start, stop):
+        for k in range(start, stop, 10):
+            part = slice(k, min(k + 10, stop))
+            tracker.partial_fit(pairs[part], y[part], None if weight is None else weight[part])
+            if mixed:
+                tracker.partial_fit_triplets(np.concatenate([pairs[k : k + 1], pairs[k : k + 1, :1] + 1], axis=1))
+        return tracker
+
+    whole = learn(MetricTracker(memory=memory, base=4, **options)._begin(4), 0, cut)
+    assert type(whole._engine) is BoxEngine
+    again = through_file(whole, path)
+    assert type(again._engine) is BoxEngine
+    assert again.experts_.tobytes() == whole.experts_.tobytes()
+    assert again.mixture_proba(pairs).tobytes() == whole.mixture_proba(pairs).tobytes()
+    alone = copy.deepcopy(whole)
+    for tracker in (whole, again):
+        learn(tracker, cut, 110)
+    assert file_of(again, path) == file_of(whole, path)
+    assert again.predict_proba(pairs).tobytes() == whole.predict_proba(pairs).tobytes()
+    assert again.discarded_.tobytes() == whole.discarded_.tobytes()
+    assert file_of(learn(alone, cut, 110), path) == file_of(whole, path)
+
+
+@pytest.mark.parametrize("options", [{}, BOXES["LogDet"]], ids=["compiled", "boxes"])
+@pytest.mark.parametrize("rule", [GroupedShare(0.0, 0.0), GroupedShare(0.0), GroupedShare(between=0.0)])
+def test_weights_that_have_come_to_be_zero_are_kept(options, rule, path):
+    """Where nothing is shared, an expert that has lost too much has the weight 0 for ever."""
+    pairs, y = comparisons(seed=5, steps=60, n=4)
+    heavy = np.full(60, 100.0)
+    whole = MetricTracker(memory=32, base=4, weights=rule, **options).partial_fit(pairs[:40], y[:40], heavy[:40])
+    again = through_file(whole, path)
+    found = parts(path.read_bytes())[2]
+    logs = np.concatenate([found["fixed"][:, 1], found["levels"][:, -2]])
+    assert np.isneginf(logs).any() or rule.share > 0.0
+    for tracker in (whole, again):
+        tracker.partial_fit(pairs[40:], y[40:], heavy[40:])
+    assert file_of(again, path) == file_of(whole, path)
+    assert again.experts_["weight"].sum() == pytest.approx(1.0)
+    assert np.isfinite(again.mixture_proba(pairs)).all()
+
+
+def test_boxes_and_kernels_have_arrays_alike():
+    """All but the levels': what a pool has besides is in arrays of the same names, shapes and kinds."""
+    pairs, y = comparisons(seed=6, steps=60, n=4)
+    trackers = [MetricTracker(memory=32, **options).partial_fit(pairs, y) for options in ({}, BOXES["L1"])]
+    compiled, boxes = (
+        [(name, array.dtype, array.shape) for name, array in parts(ocelad.dumps(tracker))[2].items()]
+        for tracker in trackers
+    )
+    assert compiled[2:] == boxes[2:]
+    assert [name for name, *_ in boxes[:2]] == ["levels", "matrices"]
+
+
+def test_an_ensemble_in_a_pool_that_is_not_that_of_the_options_is_refused(path):
+    tracker = dense(MetricTracker(ensemble=lambda spawn: Rice(spawn, base=3)), slice(0, CUT))
+    with pytest.raises(ValueError, match="options have changed since the first comparison"):
+        ocelad.save(tracker.set_params(ensemble=None), path)
+    tracker = dense(MetricTracker(memory=32, **BOXES["LogDet"]), slice(0, CUT))
+    with pytest.raises(ValueError, match="options have changed since the first comparison"):
+        ocelad.save(tracker.set_params(memory=64), path)
 
 
 def test_a_stack_knows_its_latest_losses(deferred, path):  # noqa: ARG001

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Generic, Self
 
@@ -137,6 +137,15 @@ class Pool(Slots[E]):
         return Opening(t, tuple(range(len(self.learners))), self.lengths)
 
 
+def _undo(ensemble: Ensemble[E]) -> Callable[[], Ensemble[E]]:
+    """What gives an ensemble back as it is now: a copy, or what the ensemble says, where a copy costs too much."""
+    if hasattr(ensemble, "undo"):
+        own: Callable[[], Ensemble[E]] = ensemble.undo()
+        return own
+    before = copy.copy(ensemble)
+    return lambda: before
+
+
 class Union(Generic[E]):
     """Several ensembles side by side, each with its own clock, under one set of weights."""
 
@@ -180,12 +189,12 @@ class Union(Generic[E]):
                 ensemble.told_mixture(float(mixed), losses[own], after[own])
 
     def update(self, loss: Any) -> None:
-        before = copy.copy(self).ensembles
+        undo = [_undo(ensemble) for ensemble in self.ensembles]
         try:
             for ensemble in self.ensembles:
                 ensemble.update(loss)
         except BaseException:
-            self.ensembles = before
+            self.ensembles = tuple(take_back() for take_back in undo)
             raise
 
     def mix(self, p: Array) -> E:

@@ -20,7 +20,7 @@ from ..intervals import length
 from ..ocelad import Ocelad
 from ..platt import Decision
 from ..protocols import Array, Weights
-from .checks import LEVEL, take, take_levels
+from .checks import GROUP, LEVEL, take, take_levels
 from .protocol import Arrays, Judgement
 from .rows import dense_blocks
 from .trace import EXPERT, EXPERTS, LOSS, PROBABILITY, SQUARED_DISTANCE, THRESHOLD, Trace
@@ -32,15 +32,15 @@ class BoxEngine:
     Under `GroupedShare` the ensemble is a pool that speaks log odds (`engine.experts`), its mixture calibrated.
     """
 
-    def __init__(
-        self, ocelad: Ocelad[Metric], loss: MarginLoss, recipe: Recipe, scaling: Array | None = None
-    ) -> None:
-        self.ocelad, self.loss, self.recipe = ocelad, loss, recipe
+    def __init__(self, ocelad: Ocelad[Metric], loss: MarginLoss, recipe: Recipe, memory: int | None) -> None:
+        self.ocelad, self.loss, self.recipe, self.memory = ocelad, loss, recipe, memory
         self.pooled = isinstance(ocelad.weights, GroupedShare)
-        self.scaling = platt.unscaled(2) if scaling is None else scaling.copy()  # of margins, of probabilities
+        self.scaling = platt.unscaled(2)  # of margins, of probabilities
 
     def __copy__(self) -> BoxEngine:
-        return BoxEngine(copy.copy(self.ocelad), self.loss, self.recipe, self.scaling)
+        other = BoxEngine(copy.copy(self.ocelad), self.loss, self.recipe, self.memory)
+        other.scaling = self.scaling.copy()
+        return other
 
     @property
     def t(self) -> int:
@@ -107,11 +107,7 @@ class BoxEngine:
 
     def _probability(self, u: Any) -> Array:
         """The mixture of the probabilities of all experts that pairs are similar."""
-        judged, union = self.judge(u), self.ocelad.ensemble
-        floors = np.full(len(judged.weight), platt.CALIBRATED_FLOOR)
-        for part in getattr(union, "ensembles", ()):
-            if hasattr(part, "floors"):
-                floors[: len(part.floors)] = part.floors
+        judged, floors = self.judge(u), self._ensemble.floors
         p = floors + (1.0 - 2.0 * floors) * expit(judged.threshold - judged.squared_distance)
         return np.asarray(p @ judged.weight)
 
@@ -141,31 +137,31 @@ class BoxEngine:
         return table
 
     def _kinds(self) -> list[str]:
-        ensemble: Any = self.ocelad.ensemble
         if self.pooled:
-            return [ensemble.ensembles[part].kind for part, _ in ensemble.slots]
-        return ["rice" if isinstance(ensemble, Rice) else "learner"] * len(self.ocelad.lengths)
+            return list(self._ensemble.kinds)
+        return ["rice" if isinstance(self._ensemble, Rice) else "learner"] * len(self.ocelad.lengths)
 
     def metrics(self) -> list[Metric]:
         return [self.ocelad.ensemble.mix(p) for p in np.eye(len(self.ocelad.lengths))]
 
     @property
     def discarded(self) -> Array:
-        return np.array([learner.discarded for learner in self._learners()])
+        return np.array([learner.discarded for learner in self._given.learners])
+
+    @property
+    def _ensemble(self) -> Any:
+        """Any, or the `Experts` of a pool."""
+        return self.ocelad.ensemble
+
+    @property
+    def _given(self) -> Any:
+        """The given ensemble, without what a pool has besides."""
+        return self._ensemble.given if self.pooled else self._ensemble
 
     # Files hold RICE of COMID learners
 
-    def _learners(self) -> list[Any]:
-        """Of the given ensemble, without what a pool has besides."""
-        ensemble: Any = self.ocelad.ensemble
-        return (ensemble.ensembles[-1].inner if self.pooled else ensemble).learners
-
     def _rice(self) -> Rice[Metric]:
-        ensemble: Any = self.ocelad.ensemble
-        if self.pooled:
-            raise ValueError(
-                "a pool that does not run compiled cannot be saved: with weights=FixedShare() its levels can"
-            )
+        ensemble = self._given
         if type(ensemble) is not Rice or type(ensemble.spawn) is not ComidOnIntervals:
             raise ValueError(f"ensemble cannot be saved: a file holds RICE of COMID learners, not {ensemble!r}")
         if not _made_from(ensemble, self.recipe):
@@ -174,16 +170,21 @@ class BoxEngine:
 
     @property
     def learned(self) -> tuple[str, ...]:
-        return ("levels", "matrices")
+        return ("levels", "matrices", *(self._ensemble.arrays if self.pooled else ()))
 
     def reserve(self, levels: int, columns: int) -> None:
         """Nothing to do."""
 
     def snapshot(self) -> Arrays:
-        self._rice()
-        ocelad, estimates = self.ocelad, [learner.estimate for learner in self._learners()]
+        ocelad, estimates = self.ocelad, [learner.estimate for learner in self._rice().learners]
         mu, matrices = [estimate.mu for estimate in estimates], np.array([estimate.M for estimate in estimates])
-        return {"levels": np.column_stack([ocelad.losses, mu, self.discarded, ocelad.state]), "matrices": matrices}
+        losses, state = ocelad.losses[-len(mu) :], ocelad.state[-len(mu) :].copy()
+        if self.pooled:
+            state[:, 1] = GROUP  # whatever the number of the part
+        learned = {"levels": np.column_stack([losses, mu, self.discarded, state]), "matrices": matrices}
+        if self.pooled:
+            learned |= self._ensemble.snapshot(ocelad.losses, ocelad.state[:, 0], self.scaling)
+        return learned
 
     def restored(self, t: int, learned: Arrays) -> BoxEngine:
         other, n = copy.copy(self), self.recipe.n
@@ -202,8 +203,15 @@ class BoxEngine:
             learner: Any = rice.spawn(size, Metric(M, mu))
             learner.discarded = discarded
             rice.learners.append(learner)
-        ocelad.t, ocelad.lengths = t, np.array(lengths)
-        ocelad.state, ocelad.losses = np.array(state), np.array(columns["loss"])
+        fixed = len(ocelad.lengths) - 1  # of a pool; before it begins there is one level besides
+        ocelad.t, ocelad.lengths = t, np.append(ocelad.lengths[:fixed], lengths)
+        group = ocelad.state[fixed:, 1:]
+        ocelad.losses = np.append(ocelad.losses[:fixed], columns["loss"])
+        ocelad.state = np.vstack([ocelad.state[:fixed], state])
+        if self.pooled:
+            table, other.scaling = other._ensemble.restore(t, learned, fixed, state[:, 0])
+            ocelad.losses[:fixed], ocelad.state[:fixed, 0] = table.T
+            ocelad.state[fixed:, 1:] = group
         return other
 
 

@@ -40,7 +40,7 @@ def box_engine(
     """Any ensemble of metric learners, as Algorithm 1 has it, or a pool with it."""
     if isinstance(weights, GroupedShare):
         check_part(ensemble, Ensemble, "ensemble", "an ensemble such as Rice(spawn)")
-        from .experts import pool
+        from .experts import Experts
 
-        ensemble = pool(ensemble, recipe.n, memory)
-    return BoxEngine(Ocelad(ensemble, weights), loss, recipe)
+        ensemble = Experts(ensemble, recipe.n, memory)
+    return BoxEngine(Ocelad(ensemble, weights), loss, recipe, memory)

@@ -28,12 +28,14 @@ LEVEL = ("loss", "mu", "discarded")
 Columns = dict[str, list[float]]
 
 
-def take(learned: Arrays, name: str, shape: tuple[int, ...], dtype: type = np.float64) -> np.ndarray[Any, Any]:
-    """A finite array of this kind."""
+def take(
+    learned: Arrays, name: str, shape: tuple[int, ...], dtype: type = np.float64, finite: bool = True
+) -> np.ndarray[Any, Any]:
+    """An array of this kind."""
     array = learned[name]
     if array.dtype != dtype or array.shape != shape:
         raise ValueError(f"{name} must be {dtype.__name__} of shape {shape}, got {array.dtype} of {array.shape}")
-    if not np.isfinite(array).all():
+    if finite and not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite")
     return array
 
@@ -60,8 +62,9 @@ def take_levels(
         for loss, known in zip(columns["loss"], judged, strict=True)
     ):
         raise ValueError("loss must be finite and >= 0, and nan for a level that has just begun")
+    lowest = -math.inf if isinstance(rule, GroupedShare) else -sys.float_info.max  # where nothing is shared, log 0
     for name, column in columns.items():
-        least = 1.0 if name == "mu" else 0.0 if name in names else -sys.float_info.max
+        least = 1.0 if name == "mu" else 0.0 if name in names else lowest
         if name != "loss" and not all(least <= number < math.inf for number in column):
             raise ValueError(f"{name} must be finite and >= {least:g}")
     known: dict[str, Callable[[int], float]] = {

@@ -1,6 +1,6 @@
 """A pool of experts as black boxes: ensembles that speak log odds, for Algorithm 1 to combine by `GroupedShare`.
 
-    pool = Union(Replayed(n, memory), Calibrated(Pool([Fixed(I)]), "euclid"), Calibrated(Rice(...), "rice"))
+    Experts = Union(Replayed(n, memory), Calibrated(Pool([Fixed(I)]), "euclid"), Calibrated(Rice(...), "rice"))
 
 An expert's estimate is a `Metric` whose threshold minus squared distance are the log odds that a pair is similar.
 """
@@ -8,6 +8,7 @@ An expert's estimate is a `Metric` whose threshold minus squared distance are th
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from ..geometry.losses import OrderLoss, PairLoss
 from ..geometry.metric import Metric
 from ..platt import SHIFT, SLOPE, sigmoid
 from ..protocols import Array, Ensemble, Opening
-from . import windows
+from . import pool_snapshot, windows
 from .buffers import Buffers
 from .kernels import layout
 from .kernels.pool import replay_one
+from .protocol import Arrays
 
 Comparison = PairLoss | OrderLoss
 
@@ -105,28 +107,43 @@ class Replayed:
         other.__dict__.update(self.__dict__, buffers=copy.copy(self.buffers))
         return other
 
-    @property
-    def floors(self) -> Array:
-        return self.buffers.stack.settings[:, layout.FLOOR]
-
     def open(self, t: int) -> Opening:
         if t > 0:
             return Opening(t, (), ())
         lengths = self.buffers.stack.settings[:, layout.WINDOW]
         return Opening(t, tuple(range(len(lengths))), tuple(lengths.tolist()))
 
-    def estimate(self, j: int) -> Metric:
-        L = self.buffers.stack.average[j].astype(np.float64)
-        return Metric(L.T @ L, self.buffers.stack.numbers[j, layout.AVERAGE_B])
+    def _squares(self, u: Array) -> Array:
+        return np.square(self.buffers.stack.average @ u).sum(axis=1)
 
     def losses(self, loss: Comparison) -> Array:
-        odds = [odds_of(loss, self.estimate(j)) for j in range(len(self.floors))]
-        return np.array([log_loss(loss, o, floor) for o, floor in zip(odds, self.floors, strict=True)])
+        if isinstance(loss, PairLoss):
+            odds = self.buffers.stack.numbers[:, layout.AVERAGE_B] - self._squares(loss.u)
+        else:
+            odds = self._squares(loss.far) - self._squares(loss.near)
+        floors = self.buffers.stack.settings[:, layout.FLOOR]
+        return np.array([log_loss(loss, o, floor) for o, floor in zip(odds, floors, strict=True)])
 
     def told_mixture(self, mixed: float, losses: Array, p: Array) -> None:
         """What a comparison cost the mixture and each expert, and the weights after it."""
         self.p, self.mixed = np.ascontiguousarray(p), mixed
         self.buffers.stack.losses[: len(losses)] = losses
+
+    def undo(self) -> Callable[[], Replayed]:
+        """What takes the next step back, without a copy of the ring: a step writes one row of it."""
+        memory, stack = self.buffers, self.buffers.stack
+        place = int(stack.header[layout.STORED]) % memory.pool[1]
+        ring, labels = stack.ring[place : place + 1], stack.labels[place : place + 1]
+        written = memory.floats, stack.header, stack.L, stack.average, stack.moment, ring, labels
+        before = [array.copy() for array in written]
+
+        def take_back() -> Replayed:
+            for array, was in zip(written, before, strict=True):
+                array[:] = was
+            self.buffers = memory  # as it was before it grew
+            return self
+
+        return take_back
 
     def update(self, loss: Comparison) -> None:
         if isinstance(loss, PairLoss):
@@ -136,17 +153,67 @@ class Replayed:
             replay_one(np.ascontiguousarray(loss.u), loss.y * loss.weight, self.mixed, self.p, *state)
 
     def mix(self, p: Array) -> Metric:
-        total = Metric(np.zeros((self.buffers.n, self.buffers.n)), 0.0)
-        for j, weight in enumerate(p):
-            total = total + float(weight) * self.estimate(j)
-        return total
+        rows = (self.buffers.stack.average * np.sqrt(p)[:, None, None]).reshape(-1, self.buffers.n)
+        return Metric(rows.T @ rows, float(p @ self.buffers.stack.numbers[:, layout.AVERAGE_B]))
 
 
-def pool(levels: Ensemble[Metric], n: int, memory: int | None) -> Union[Metric]:
-    """The levels, calibrated, and beside them the experts that n features allow."""
-    parts: list[Any] = [Calibrated(levels, "rice" if isinstance(levels, Rice) else "learner")]
-    if n <= windows.WIDE:
-        parts.insert(0, Calibrated(Pool([Fixed(Metric(np.eye(n), 1.0))]), "euclid"))
-        if memory is not None:
-            parts.insert(0, Replayed(n, memory))
-    return Union(*parts)
+class Experts(Union[Metric]):
+    """The levels of RICE, or what is given in their place, calibrated, and before them the experts that n features
+    allow."""
+
+    arrays = pool_snapshot.NAMES
+
+    def __init__(self, levels: Ensemble[Metric], n: int, memory: int | None) -> None:
+        parts: list[Any] = [Calibrated(levels, "rice" if isinstance(levels, Rice) else "learner")]
+        if n <= windows.WIDE:
+            parts.insert(0, Calibrated(Pool([Fixed(Metric(np.eye(n), 1.0))]), "euclid"))
+            if memory is not None:
+                parts.insert(0, Replayed(n, memory))
+        super().__init__(*parts)
+        self.n = n
+
+    @property
+    def given(self) -> Any:
+        """The ensemble that was given."""
+        return self._part(-1).inner
+
+    @property
+    def kinds(self) -> list[str]:
+        return [self._part(part).kind for part, _ in self.slots]
+
+    @property
+    def floors(self) -> Array:
+        """No expert gives less than this probability to anything."""
+        floors = np.full(len(self.slots), platt.CALIBRATED_FLOOR)
+        settings = self._buffers.stack.settings
+        floors[: len(settings)] = settings[:, layout.FLOOR]
+        return floors
+
+    def _part(self, number: int) -> Any:
+        return self.ensembles[number]
+
+    @property
+    def _buffers(self) -> Buffers:
+        """Those of the experts that replay windows; empty if there are none."""
+        first = self._part(0)
+        return first.buffers if isinstance(first, Replayed) else Buffers(self.n, 1, 1, 1, False)
+
+    def snapshot(self, losses: Array, log_weights: Array, scaling: Array) -> Arrays:
+        """What has been learned besides the levels, given losses and weights of all, and the mixture's scaling."""
+        levels = self._part(-1).scaling
+        fixed = len(losses) - len(levels)
+        euclid = self._part(-2).scaling if fixed else platt.unscaled(1)
+        calibration = np.vstack([scaling, euclid, levels])
+        return pool_snapshot.arrays(self._buffers.stack, losses[:fixed], log_weights[:fixed], calibration)
+
+    def restore(self, t: int, learned: Arrays, fixed: int, of_levels: Array) -> tuple[Array, Array]:
+        """Take over a snapshot, once the levels have; returns losses and log weights of others, and the mixture's
+        scaling."""
+        memory, table, calibration = pool_snapshot.restore(self._buffers, t, learned, fixed, of_levels)
+        if isinstance(self._part(0), Replayed):
+            self._part(0).buffers = memory
+        if fixed:
+            self._part(-2).scaling = calibration[layout.EUCLID : layout.LEVEL].copy()
+        self._part(-1).scaling = calibration[layout.LEVEL :].copy()
+        self.slots += [(len(self.ensembles) - 1, level) for level in range(1, len(of_levels))]
+        return table, calibration[: layout.EUCLID].copy()

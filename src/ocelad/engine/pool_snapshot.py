@@ -5,8 +5,6 @@ The latter are kept in single precision. What comes back is checked in full.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from .. import platt
@@ -17,9 +15,6 @@ from .kernels import layout
 from .kernels.replay import LIGHTEST, LIMIT, SHORT_STEPS
 from .protocol import Arrays
 
-if TYPE_CHECKING:
-    from .stack_engine import StackEngine
-
 NAMES = ("fixed", "calibration", "replayed", "stored", "metrics", "ring")
 """Loss and log weight of fixed experts; scalings; numbers of replayed experts, and of comparisons that they have
 been given; L, average and moment of each; those comparisons, with their labels in the last column."""
@@ -29,41 +24,41 @@ _ROUNDING = 1e-6
 _LARGEST = 1e15  # of a number that steps of bounded size lead to
 
 
-def arrays(engine: StackEngine) -> Arrays:
-    """What has been learned."""
-    stack, fixed, rows = engine.stack, engine.fixed, _rows(engine, int(engine.stack.header[layout.STORED]))
-    metrics = np.stack([stack.L, stack.average, stack.moment]).reshape(-1, engine.recipe.n)
+def arrays(stack: layout.Stack, losses: Array, log_weights: Array, calibration: Array) -> Arrays:
+    """What has been learned: by the replayed experts of a stack, and of all fixed ones the losses and weights."""
+    rows = min(int(stack.header[layout.STORED]), len(stack.ring))
     return {
-        "fixed": np.column_stack([stack.losses[:fixed], stack.combiner[:fixed, layout.LOG_WEIGHT]]),
-        "calibration": stack.calibration[: layout.LEVEL + engine.levels].copy(),
+        "fixed": np.column_stack([losses, log_weights]),
+        "calibration": calibration,
         "replayed": stack.numbers.copy(),
         "stored": stack.header[[layout.STORED]],
-        "metrics": metrics,
+        "metrics": np.stack([stack.L, stack.average, stack.moment]).reshape(-1, stack.header[layout.N]),
         "ring": np.column_stack([stack.ring[:rows], stack.labels[:rows]]),
     }
 
 
-def _rows(engine: StackEngine, stored: int) -> int:
-    return min(stored, engine.buffers.pool[1])
+def restore(
+    memory: buffers.Buffers, t: int, learned: Arrays, fixed: int, of_levels: Array
+) -> tuple[buffers.Buffers, Array, Array]:
+    """Check the arrays of a snapshot, given the number of fixed experts and the logarithms of the levels' weights.
 
-
-def restore(engine: StackEngine, t: int, learned: Arrays) -> None:
-    """Check the arrays of a snapshot, and take them over; levels and their weights have been."""
-    stack, fixed, levels, n = engine.stack, engine.fixed, engine.levels, engine.recipe.n
-    single, replayed = buffers.SINGLE, len(stack.settings)
+    Returned are buffers that have taken over what replayed experts have learned, ``fixed`` and ``calibration``.
+    """
+    stack, n, single = memory.stack, memory.n, buffers.SINGLE
+    replayed = len(stack.settings)
     stored = int(take(learned, "stored", (1,), np.int64)[0])
     if not 0 <= stored <= t:
         raise ValueError(f"stored must be from 0 to {t}, got {stored}")
-    rows = _rows(engine, stored)
-    table = learned["fixed"]
-    if t > 0 or table.shape != (fixed, 2):
-        take(learned, "fixed", (fixed, 2))
-    if fixed and t > 0 and not (table[:, 0].min() >= 0.0 and table[:, 1].max() <= 1.0):
+    rows = min(stored, memory.pool[1])
+    table = take(learned, "fixed", (fixed, 2), finite=False)
+    known = np.isfinite(table[:, 0]) & (table[:, 0] >= 0.0) if t > 0 else np.isnan(table[:, 0])
+    if not (known.all() and (table[:, 1] <= 1.0).all()):
         raise ValueError("fixed must have losses >= 0 and logarithms of weights")
-    total = np.exp(np.append(table[:, 1], engine.state[fixed:, 0])).sum()
-    if not abs(total - 1.0) <= _ROUNDING:
+    if not abs(np.exp(np.append(table[:, 1], of_levels)).sum() - 1.0) <= _ROUNDING:
         raise ValueError("the weights are not those to which GroupedShare can come")
-    calibration = take(learned, "calibration", (layout.LEVEL + levels, platt.PARAMETERS))
+    calibration = take(learned, "calibration", (layout.LEVEL + len(of_levels), platt.PARAMETERS))
+    if not fixed and (calibration[layout.EUCLID] != platt.unscaled(1)).any():
+        raise ValueError("calibration is that of a Euclidean distance, which is not there")
     mm, m, one = calibration[:, platt.CURVATURE_MM :].T
     least = [platt.LEAST_SLOPE] * layout.EUCLID + [0.0] * (len(calibration) - layout.EUCLID)
     with np.errstate(over="ignore"):
@@ -89,14 +84,13 @@ def restore(engine: StackEngine, t: int, learned: Arrays) -> None:
     weights = np.abs(ring[:, n])
     if not ((weights >= single(LIGHTEST)) & (weights <= single(platt.HEAVIEST))).all():
         raise ValueError(f"ring must have labels of weights from {LIGHTEST:g} to {platt.HEAVIEST:g}")
-    engine.buffers = engine.buffers.with_rows(stored)
-    stack = engine.stack
-    stack.header[layout.STORED] = stored
-    stack.losses[:fixed], stack.combiner[:fixed, layout.LOG_WEIGHT] = table.T
-    stack.calibration[: len(calibration)], stack.numbers[:] = calibration, numbers
+    memory = memory.with_rows(stored)
+    stack = memory.stack
+    stack.header[layout.STORED], stack.numbers[:] = stored, numbers
     stack.L[:], stack.average[:], stack.moment[:] = metrics.reshape(3, replayed, layout.RANK, n)
     stack.ring[:rows], stack.labels[:rows] = ring[:, :n], ring[:, n]
     stack.ring[rows:], stack.labels[rows:] = 0.0, 0.0
+    return memory, table, calibration
 
 
 def _check_size(name: str, array: Array) -> None:

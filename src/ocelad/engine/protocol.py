@@ -43,6 +43,10 @@ class Engine(Protocol):
     def weights(self) -> Weights: ...
 
     @property
+    def memory(self) -> int | None:
+        """The longest window that a pool replays."""
+
+    @property
     def t(self) -> int:
         """The number of comparisons learned."""
 

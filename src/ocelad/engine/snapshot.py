@@ -42,7 +42,12 @@ def names(dictionary: bool, pooled: bool) -> tuple[str, ...]:
 
 def arrays(engine: StackEngine) -> Arrays:
     """What has been learned."""
-    return _levels(engine) | (pool_snapshot.arrays(engine) if engine.pooled else {})
+    if not engine.pooled:
+        return _levels(engine)
+    stack, fixed = engine.stack, engine.fixed
+    calibration = stack.calibration[: layout.LEVEL + engine.levels].copy()
+    log_weights = stack.combiner[:fixed, layout.LOG_WEIGHT]
+    return _levels(engine) | pool_snapshot.arrays(stack, stack.losses[:fixed], log_weights, calibration)
 
 
 def _levels(engine: StackEngine) -> Arrays:
@@ -127,7 +132,10 @@ def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
         _check_columns(stack.columns[places], used)
     new.state = np.concatenate([new.state[: new.fixed], state])
     if new.pooled:
-        pool_snapshot.restore(new, t, learned)
+        new.buffers, fixed, calibration = pool_snapshot.restore(new.buffers, t, learned, new.fixed, state[:, 0])
+        stack = new.stack
+        stack.losses[: new.fixed], stack.combiner[: new.fixed, layout.LOG_WEIGHT] = fixed.T
+        stack.calibration[: len(calibration)] = calibration
     return copy.copy(new) if new is engine or new.pooled else new  # that of single precision is still shared
 
 

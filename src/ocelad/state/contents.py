@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import validation as validate
-from ..engine import Engine, box_engine
+from ..engine import Engine
 from ..engine.checks import widest
 from ..geometry.comid import Recipe
 from ..geometry.metric import Metric
@@ -101,7 +101,7 @@ def _check_unchanged(tracker: MetricTracker, engine: Engine, settings: options.O
     if not (
         (anew is recipe or _same_recipe(anew, recipe))
         and (tracker.weights, tracker.loss) == (engine.weights, engine.loss)
-        and tracker.memory == getattr(engine, "memory", tracker.memory)
+        and tracker.memory == engine.memory
         and type(scale) is type(tracker._scale)
         and (scale == tracker._scale or isinstance(scale, RunningScale))
         and options.same_preprocessor(tracker)
@@ -223,9 +223,8 @@ def _begin(
         raise ValueError("given must be a symmetric matrix")
     if given is not None and _from_options(recipe, recipe_of(tracker, n)):
         raise ValueError("given is the origin of the options")
-    if "matrices" in arrays:  # black boxes: a file of 0.1.0 may have them where there are kernels, too
-        return box_engine(recipe.black_boxes(), tracker.loss, tracker.weights, recipe)
-    return algorithm_2(tracker, n, given)
+    # a file of 0.1.0 may have black boxes where there are kernels, too
+    return algorithm_2(tracker, n, given, boxes="matrices" in arrays)
 
 
 def _scale_entry(scale: Scale) -> dict[str, Any] | None:

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from .metric_tracker import MetricTracker
 
 
-def algorithm_2(options: MetricTracker, n: int, given: Metric | None = None) -> Engine:
-    """RICE of COMID learners on (M, mu) inside Algorithm 1, from ``origin`` or from a given metric."""
+def algorithm_2(options: MetricTracker, n: int, given: Metric | None = None, boxes: bool = False) -> Engine:
+    """RICE of COMID learners on (M, mu) inside Algorithm 1, from ``origin`` or from a given metric; as black boxes
+    even where there are kernels, if asked for."""
     o = options
     recipe = recipe_of(o, n, given)  # line 5
     memory = None if o.memory is None else validate.integer(o.memory, "memory", least=32)
-    if o.ensemble is None:
+    if o.ensemble is None and not boxes:
         return rice_engine(recipe, o.loss, o.weights, memory)  # lines 4, 6-8
-    return box_engine(o.ensemble(recipe.spawn()), o.loss, o.weights, recipe, memory)
+    ensemble = recipe.black_boxes() if o.ensemble is None else o.ensemble(recipe.spawn())
+    return box_engine(ensemble, o.loss, o.weights, recipe, memory)
 
 
 def recipe_of(options: MetricTracker, n: int, given: Metric | None = None) -> Recipe:
