@@ -67,7 +67,7 @@ def literal_like(tracker: MetricTracker, strength: float) -> Literal:
         base=Intervals.of(tracker.base).base,
         threshold_step=Step.of(tracker.step).threshold,
         combiner="share",
-        max_rank=tracker.max_rank,
+        max_rank=Step.of(tracker.step).max_rank,
     )
     literal.t = Intervals.of(tracker.base).base + tracker._engine.t
     intervals, levels = literal.act(literal.t), tracker.experts_
@@ -121,7 +121,7 @@ def compare(name: str, stream: Any, strength: float, few: int, **options: Any) -
     )
     stack = seconds(lambda: MetricTracker(**options).partial_fit(given(some), y[some]))
     lists = keep(f"{label}: list / tracker", boxes / stack)
-    discarded = f", cut off {tracker.discarded_.max():.1g}" if tracker.max_rank else ""
+    discarded = f", cut off {tracker.discarded_.max():.1g}" if Step.of(tracker.step).max_rank else ""
     print(
         f"  {label:<38} {fast * 1e6:8.1f} us  literal / tracker {ratio:8.1f}  list / tracker, first steps "
         f"{lists:7.1f}  off by {off:.0e}{discarded}",
@@ -134,7 +134,7 @@ def growth_with_dimension() -> None:
     costs = {}
     for n in (48, 96, 192, 384, 768, 1536):
         pairs, y, _ = embeddings(1000, n)
-        costs[n] = seconds(lambda pairs=pairs, y=y: MetricTracker(max_rank=64).partial_fit(pairs, y))  # type: ignore[misc]
+        costs[n] = seconds(lambda pairs=pairs, y=y: MetricTracker(step=Step(max_rank=64)).partial_fit(pairs, y))  # type: ignore[misc]
         if n > 48:
             print(f"  n = {n:<5} {keep(f'n={n} / n={n // 2}', costs[n] / costs[n // 2]):5.2f}", flush=True)
 
@@ -280,7 +280,7 @@ def main() -> None:
         for n in (768, 1536):
             stream = embeddings(4000, n)
             for strength in (0.01, 0.1):
-                compare(f"embeddings n={n}", stream, strength, 2, max_rank=64)
+                compare(f"embeddings n={n}", stream, strength, 2, step=Step(max_rank=64))
     for name, work in (
         ("growth", growth_with_dimension),
         ("growth", growth_with_time),

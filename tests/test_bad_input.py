@@ -160,6 +160,9 @@ def test_bad_options_are_named(options, message):
 
 PARTS = [
     (lambda: Step(8.0, threshold=-0.1), "threshold must be a finite number >= 0"),
+    (lambda: Step(max_rank=0), "max_rank must be an integer >= 1, got 0"),
+    (lambda: Step(max_rank=2.0), "max_rank must be an integer >= 1, got 2.0"),
+    (lambda: Step(max_rank=True), "max_rank must be an integer >= 1, got True"),
     (lambda: Intervals(8, "cold"), "start must be 'fresh' or 'continue'"),
     (lambda: Intervals(0), "base must be an integer >= 1"),
     (lambda: OceladWeights(order="never"), "order must be 'before' or 'after'"),

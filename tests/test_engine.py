@@ -95,9 +95,9 @@ SETTINGS = {
     "squared": {"loss": SquaredHinge(), "step": 2.0},
     "capped": {"step": Step(64.0, capped=True)},
     "unregularized": {"regularizer": Unregularized(), "origin": 0.3},
-    "max_rank": {"max_rank": 3, "regularizer": NuclearNorm(0.001)},
+    "max_rank": {"step": Step(max_rank=3), "regularizer": NuclearNorm(0.001)},
     "pool": POOL,
-    "pool-logistic": POOL | {"loss": Logistic(), "base": 2, "max_rank": 3},
+    "pool-logistic": POOL | {"loss": Logistic(), "base": 2, "step": Step(max_rank=3)},
 }
 
 

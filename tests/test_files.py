@@ -85,7 +85,7 @@ SETTINGS = {
     "pool-odd": MetricTracker(memory=45, loss=Logistic(), base=Intervals(1, "continue"), scale=None),
     "pool-no-memory": MetricTracker(memory=None, base=1),
     "pool-shares": MetricTracker(memory=32, weights=GroupedShare(0.0, 0.0), origin=MATRIX),
-    "pool-capped": MetricTracker(memory=64, max_rank=1, regularizer=Unregularized(), n_components=2),
+    "pool-capped": MetricTracker(memory=64, step=Step(max_rank=1), regularizer=Unregularized(), n_components=2),
 }
 CUTS = (1, 2, 3, 4, 7, 8, 9, 12, 15, 16, 17, 20, 28, 36, 56, 60, 64, 71)  # 4 and 8 re-open at some, not at others
 
@@ -217,7 +217,6 @@ def test_what_a_file_cannot_hold_is_refused(path):
         MetricTracker(ensemble=lambda spawn: Pool([spawn(1.0, None)])): "ensemble=.* cannot be saved",
         MetricTracker(loss=Steep()): "loss=.* cannot be saved",
         MetricTracker(base=2**62): "too large",
-        MetricTracker(regularizer=L1(0.05), memory=32): "a pool that does not run compiled cannot be saved",
         MetricTracker(weights=OceladWeights(reset=1)): "option weights: reset must be of type bool, got 1",
     }.items():
         with pytest.raises(ValueError, match=words):
@@ -252,7 +251,7 @@ def test_what_a_file_cannot_hold_is_refused(path):
         {"scale": None},
         {"step": Step(8.0, capped=True)},
         {"weights": OceladWeights(order="after")},
-        {"max_rank": 2},
+        {"step": Step(0.5, max_rank=2)},
     ],
     ids=lambda change: next(iter(change)),
 )

@@ -27,6 +27,7 @@ from ocelad import (
     OceladWeights,
     SaolWeights,
     SquaredFrobenius,
+    Step,
     SupervisedMetricTracker,
     Unregularized,
     VonNeumann,
@@ -46,7 +47,7 @@ def learned(tracker, steps, pairs=PAIRS):
 
 
 def weighted():
-    return rice(base=4, max_rank=2).partial_fit(PAIRS[:30], Y[:30], sample_weight=np.full(30, 0.5))
+    return rice(base=4, step=Step(max_rank=2)).partial_fit(PAIRS[:30], Y[:30], sample_weight=np.full(30, 0.5))
 
 
 def started():
@@ -83,7 +84,7 @@ def pools():
     return [
         learned(MetricTracker(**short), 60),
         learned(MetricTracker(memory=40, base=2), 31, WIDE),
-        learned(MetricTracker(memory=None, max_rank=2), 30),
+        learned(MetricTracker(memory=None, step=Step(max_rank=2)), 30),
         learned(MetricTracker(memory=64, loss=Logistic(), scale=None, weights=GroupedShare(0.0, 0.0)), 8),
         learned(MetricTracker(regularizer=L1(0.02), step=1.0, **short), 40),
         learned(MetricTracker(divergence=LogDet(), origin=1.0, step=1.0, **short), 60),
@@ -100,7 +101,7 @@ def trackers():
         learned(rice(base=8, weights=SaolWeights(), regularizer=SquaredFrobenius(0.05), step=1.0), 32),
         learned(rice(base=4, weights=CoinBetting(), scale=2.0, origin=0.5), 33),
         learned(rice(base=2), 31, WIDE),
-        learned(rice(base=4, max_rank=2, preprocessor=WIDE[:9, 0]), 30, WIDE).set_threshold(0.5),
+        learned(rice(base=4, step=Step(max_rank=2), preprocessor=WIDE[:9, 0]), 30, WIDE).set_threshold(0.5),
         learned(rice(regularizer=Unregularized(), n_components=2), 30),
         learned(MetricTracker.paper(), 30),
         weighted(),

@@ -16,7 +16,7 @@ from forge import (
     through_file,
     with_entries,
 )
-from ocelad import FileError, Hinge, MetricTracker, SupervisedMetricTracker
+from ocelad import FileError, Hinge, MetricTracker, Step, SupervisedMetricTracker
 from streams import comparisons
 from trackers import rice
 
@@ -35,9 +35,9 @@ NAMES = {
 BEHIND = {
     "defaults": {},
     "rice": {"tracker": rice()},
-    "short": {"tracker": MetricTracker(memory=32, max_rank=2)},
+    "short": {"tracker": MetricTracker(memory=32, step=Step(max_rank=2))},
     "tracker": {
-        "tracker": rice(max_rank=3, origin=np.diag(np.arange(float(N)))),
+        "tracker": rice(step=Step(max_rank=3), origin=np.diag(np.arange(float(N)))),
         "n_components": 2,
         "pairs_per_point": 3,
     },

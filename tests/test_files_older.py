@@ -13,6 +13,7 @@ import pytest
 import ocelad
 from forge import (
     assert_memory_within_the_limit,
+    forged,
     npy,
     parts,
     through_file,
@@ -21,7 +22,7 @@ from forge import (
     zip_resealed,
     zip_with_entries,
 )
-from ocelad import Intervals, MetricTracker, OceladWeights, Step, SupervisedMetricTracker
+from ocelad import Intervals, KeyedTrackers, MetricTracker, OceladWeights, Step, SupervisedMetricTracker
 from ocelad.engine import BoxEngine
 from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
@@ -112,6 +113,85 @@ def test_memory_stays_within_the_limit(name):
 def test_options_are_those_of_today(name):
     wanted = MetricTracker.rice().get_params() | OPTIONS[name]
     assert repr(read(name).get_params()) == repr(wanted)
+
+
+# Files from when the rank was an option of its own
+
+STEPS = {
+    "plain": (8.0, 2, Step(8.0, max_rank=2)),
+    "whole": (4, 2, Step(4.0, max_rank=2)),
+    "step": ({"part": "Step", "size": 8.0, "threshold": 0.5, "capped": True}, 2, Step(8.0, 0.5, True, max_rank=2)),
+    "none": (8.0, None, 8.0),
+    "step-none": ({"part": "Step", "size": 8.0, "threshold": 0.5, "capped": False}, None, Step(8.0, 0.5)),
+}
+
+
+def with_option(step, rank):
+    def change(options, *_):
+        options.update(step=step, max_rank=rank)
+
+    return change
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("new", [MetricTracker, MetricTracker.rice], ids=["pool", "rice"])
+def test_the_rank_becomes_the_steps(new, name):
+    said, rank, step = STEPS[name]
+    pairs, y = stream("default")
+    data = ocelad.dumps(new().set_params(step=step).partial_fit(pairs[:40], y[:40]))
+    before = forged(data, with_option(said, rank))
+    assert before != data
+    tracker = ocelad.loads(before)
+    assert tracker.step == step
+    assert ocelad.dumps(tracker) == ocelad.dumps(ocelad.loads(data).set_params(step=tracker.step))
+    assert ocelad.loads(ocelad.dumps(tracker)).step == step
+
+
+def test_the_rank_of_a_file_of_0_1_0_becomes_the_steps():
+    members = zip_members(DATA / "default.ocelad")
+    for rank in (None, 4):
+        tracker = ocelad.loads(zip_with_entries(members, max_rank=rank))
+        assert Step.of(tracker.step).max_rank == rank
+    with pytest.raises(ocelad.FileError, match="max_rank must be"):
+        ocelad.loads(zip_with_entries(members, max_rank=0))
+
+
+def test_the_rank_of_trackers_within_others_becomes_the_steps():
+    pairs, y = stream("default")
+    options = {"tracker": MetricTracker.rice().set_params(step=Step(max_rank=2)), "random_state": 0}
+    data = ocelad.dumps(SupervisedMetricTracker(**options).partial_fit(pairs[:30, 0], y[:30]))
+
+    def change(_, entries, __):
+        for place in (entries["tracker"], entries["learned"]["options"]):
+            place.update(step=8.0, max_rank=2)
+
+    assert ocelad.dumps(ocelad.loads(forged(data, change))) == data
+    fleet = KeyedTrackers(options["tracker"]).partial_fit(["a", "b"] * 15, pairs[:30], y[:30])
+    data = ocelad.dumps(fleet)
+    assert ocelad.dumps(ocelad.loads(forged(data, with_option(8.0, 2)))) == data
+
+
+@pytest.mark.parametrize(
+    ("step", "rank", "words"),
+    [
+        (8.0, 0, "max_rank must be an integer >= 1"),
+        (8.0, True, "max_rank must be of type"),
+        (8.0, 1.5, "max_rank must be of type"),
+        (8.0, 2**62, "max_rank is too large"),
+        ("8", 2, "size must be of type float"),
+        (
+            {"part": "Step", "size": 8.0, "threshold": 0.5, "capped": False, "max_rank": 2},
+            2,
+            "max_rank is there twice",
+        ),
+        ({"part": "Step", "size": 8.0, "threshold": 0.5}, 2, "Step has fields"),
+    ],
+)
+def test_ranks_that_cannot_be_are_refused(step, rank, words):
+    pairs, y = stream("default")
+    data = ocelad.dumps(MetricTracker().partial_fit(pairs[:40], y[:40]))
+    with pytest.raises(ocelad.FileError, match=words):
+        ocelad.loads(forged(data, with_option(step, rank)))
 
 
 def test_deferred_terms_are_settled():

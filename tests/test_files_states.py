@@ -21,6 +21,7 @@ from ocelad import (
     Rice,
     SaolWeights,
     SquaredFrobenius,
+    Step,
     VonNeumann,
 )
 from ocelad.engine import BoxEngine
@@ -72,13 +73,13 @@ OPTIONS = {
     "defaults": {},
     "paper": {"weights": OceladWeights(), "base": 1, "scale": None},
     "verbs": {"weights": SaolWeights(), "base": Intervals(8, "continue")},
-    "capped": {"max_rank": 2, "regularizer": NuclearNorm(0.001)},
-    "capped-matrix": {"max_rank": 2, "origin": MATRIX, "base": Intervals(8, "continue")},
-    "capped-list": {"max_rank": 2, "regularizer": SquaredFrobenius(0.05), "step": 0.5},
+    "capped": {"step": Step(max_rank=2), "regularizer": NuclearNorm(0.001)},
+    "capped-matrix": {"step": Step(max_rank=2), "origin": MATRIX, "base": Intervals(8, "continue")},
+    "capped-list": {"regularizer": SquaredFrobenius(0.05), "step": Step(0.5, max_rank=2)},
     "identity": {"origin": 0.5, "regularizer": NuclearNorm(0.001)},
     "short": {"n_components": 2},
     "pool": {"weights": GroupedShare(), "memory": 2048},
-    "pool-short": {"weights": GroupedShare(), "memory": 32, "base": 2, "max_rank": 2},
+    "pool-short": {"weights": GroupedShare(), "memory": 32, "base": 2, "step": Step(max_rank=2)},
     "pool-no-memory": {"weights": GroupedShare(), "n_components": 2},
 }
 BOXES = {
@@ -179,7 +180,7 @@ def test_a_stack_knows_its_latest_losses(deferred, path):  # noqa: ARG001
 
 def test_a_level_that_has_just_left_a_large_origin_is_kept(deferred, path):  # noqa: ARG001
     """Its rank is the origin's until its first step, whatever max_rank says."""
-    whole = dense(rice(max_rank=2, origin=MATRIX, base=8), slice(0, 32))
+    whole = dense(rice(step=Step(max_rank=2), origin=MATRIX, base=8), slice(0, 32))
     again = through_file(whole, path)
     assert parts(path.read_bytes())[2]["levels"][0, 3] == N - 1  # its rank
     for tracker in (whole, again):
@@ -341,7 +342,7 @@ FORGERIES = {
 @pytest.fixture(name="everything")
 def fixture_everything(path, monkeypatch):
     dictionaries_from(monkeypatch, 1)
-    tracker = rice(max_rank=2, preprocessor=PAIRS[:, 0])
+    tracker = rice(step=Step(max_rank=2), preprocessor=PAIRS[:, 0])
     dense(tracker, slice(0, 20)).components_ = np.eye(2, N)
     ocelad.save(dense(tracker, slice(20, CUT)), path)
     return path

@@ -20,6 +20,7 @@ from ocelad import (
     NuclearNorm,
     Pool,
     SquaredFrobenius,
+    Step,
 )
 from ocelad.fleet import learn
 from streams import comparisons
@@ -153,7 +154,7 @@ OPTIONS = {
     "paper": {"tracker": MetricTracker.paper()},
     "slow": {"tracker": rice(regularizer=SquaredFrobenius(0.05), step=0.5)},
     "arrays": {"tracker": MetricTracker(origin=np.eye(N), preprocessor=PAIRS[:9, 0])},
-    "wide": {"tracker": MetricTracker(max_rank=2, n_components=3)},
+    "wide": {"tracker": MetricTracker(step=Step(max_rank=2), n_components=3)},
     "histories": {"history": {"every": 3, "capacity": 4, "alarm": ChangeAlarm(steps=5.0)}},
     "rice-histories": {"tracker": rice(), "history": {"every": 3, "capacity": 4, "alarm": ChangeAlarm(steps=5.0)}},
     "rice-prior": {"prior": rice().partial_fit(PAIRS[:30], Y[:30])},

@@ -200,7 +200,7 @@ def test_nothing_is_compiled_twice():
 def test_a_capped_rank_keeps_the_most_important_directions(dictionary):
     """Against the list of black boxes, and against the literal reference."""
     pairs, y = comparisons(seed=7, steps=200, n=20)
-    stack = rice(max_rank=4, scale=None)
+    stack = rice(step=Step(max_rank=4), scale=None)
     boxes = listed(stack).partial_fit(pairs, y)
     stack.partial_fit(pairs, y)
     assert stack._engine.dictionary == dictionary
@@ -213,7 +213,7 @@ def test_a_capped_rank_keeps_the_most_important_directions(dictionary):
         np.testing.assert_allclose(one.M, literal.M[key], atol=1e-10)
     np.testing.assert_allclose(stack.discarded_, boxes.discarded_, atol=1e-9)
     assert stack.discarded_.max() > 0
-    assert (rice(max_rank=20).partial_fit(pairs, y).discarded_ == 0).all()
+    assert (rice(step=Step(max_rank=20)).partial_fit(pairs, y).discarded_ == 0).all()
 
 
 @pytest.mark.usefixtures("dictionary")

@@ -130,9 +130,9 @@ def test_weights_of_any_size(loss, new):
 def test_weights_that_come_on_the_way_are_those_of_black_boxes(cut, max_rank, new):
     pairs, y = comparisons(seed=3, steps=300, n=6)
     weight = np.where(np.arange(300) < cut, 1.0, 2.0)
-    both = new(max_rank=max_rank).partial_fit(pairs[:cut], y[:cut])
+    both = new(step=Step(max_rank=max_rank)).partial_fit(pairs[:cut], y[:cut])
     both.partial_fit(pairs[cut:], y[cut:], weight[cut:])
-    boxes = new(max_rank=max_rank, ensemble=lambda spawn: Rice(spawn, 8)).partial_fit(pairs, y, weight)
+    boxes = new(step=Step(max_rank=max_rank), ensemble=lambda spawn: Rice(spawn, 8)).partial_fit(pairs, y, weight)
     np.testing.assert_allclose(both.experts_["weight"], boxes.experts_["weight"], rtol=1e-8)
     np.testing.assert_allclose(both.get_mahalanobis_matrix(), boxes.get_mahalanobis_matrix(), atol=1e-9)
     np.testing.assert_allclose(both.discarded_, boxes.discarded_, atol=1e-9)

@@ -160,6 +160,32 @@ def test_thresholds_are_those_of_the_tracker_that_is_asked():
         assert tracker.threshold_ == alone.threshold_
 
 
+def test_a_step_that_fails_changes_nothing():
+    """Replayed experts go first, and take back what they have learned if a learner after them fails."""
+
+    class Failing(Hinge):
+        fails = False
+
+        def slope(self, m):
+            if self.fails:
+                raise ArithmeticError
+            return super().slope(m)
+
+    pairs, y, _, _ = stream(19, 80, 4)
+    loss = Failing()
+    tracker, other = (MetricTracker(loss=loss, memory=32).partial_fit(pairs[:50], y[:50]) for _ in range(2))
+    object.__setattr__(loss, "fails", True)
+    for k in (50, 51):
+        with pytest.raises(ArithmeticError):
+            tracker.partial_fit(pairs[k : k + 1], y[k : k + 1])
+    object.__setattr__(loss, "fails", False)
+    assert tracker._engine.t == 50
+    for each in (tracker, other):
+        each.partial_fit(pairs[50:], y[50:])
+    np.testing.assert_array_equal(tracker.experts_, other.experts_)
+    np.testing.assert_array_equal(tracker.mixture_proba(pairs), other.mixture_proba(pairs))
+
+
 # Behaviour
 
 

@@ -419,8 +419,8 @@ def test_options_reach_the_tracker(monkeypatch, table, tmp_path):
     words = ["--step", "2", "--strength", "0.05", "--base", "4", "--max-rank", "2", "--no-predictions"]
     assert track(monkeypatch, table, tmp_path / "run", *words) in (0, None)
     learned = load(tmp_path / "run" / "tracker.ocelad")
-    assert (learned.step, learned.base) == (Step(2.0), Intervals(4))
-    assert (learned.regularizer, learned.max_rank) == (NuclearNorm(0.05), 2)
+    assert (learned.step, learned.base) == (Step(2.0, max_rank=2), Intervals(4))
+    assert learned.regularizer == NuclearNorm(0.05)
     assert not (tmp_path / "run" / "predictions.csv").exists()
 
 

@@ -165,11 +165,7 @@ def start(origin: Any, n: int, definite: bool, name: str = "origin") -> float | 
     return float(M) if M.ndim == 0 else (M + M.T) / 2
 
 
-def max_rank(value: Any, origin: float | Array) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"max_rank must be None or a whole number >= 1, got {value!r}")
-    if isinstance(origin, float) and origin > 0.0:
+def max_rank(value: int | None, origin: float | Array) -> int | None:
+    if value is not None and isinstance(origin, float) and origin > 0.0:
         raise ValueError(f"max_rank must be None where learners start from a multiple of I (origin={origin:g})")
-    return int(value)
+    return value

@@ -147,10 +147,9 @@ def _tracker(
     if memory is not None:
         tracker.set_params(memory=memory)
     return tracker.set_params(
-        step=_but(Step.of(tracker.step), size=step, capped=step_cap),
+        step=_but(Step.of(tracker.step), size=step, capped=step_cap, max_rank=max_rank),
         regularizer=_but(tracker.regularizer, strength=strength),
         base=_but(Intervals.of(tracker.base), base=base),
-        max_rank=max_rank,
     )
 
 

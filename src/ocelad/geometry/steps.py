@@ -1,4 +1,4 @@
-"""How long a COMID learner's steps are."""
+"""How long a COMID learner's steps are, and what it keeps after them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ class Step:
         The threshold's step, as a factor of M's. The paper has 1.
     capped
         No step longer than the one that would bring the comparison's linearised loss to zero.
+    max_rank
+        How many directions a learner keeps after a step, the most important, where more would cost too much: the
+        time of a step grows with the rank. ``discarded_`` says what is lost. None keeps all.
 
     Examples
     --------
@@ -29,12 +32,15 @@ class Step:
     size: float = 8.0
     threshold: float = 0.1
     capped: bool = False
+    max_rank: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", validate.step(self.size))
         object.__setattr__(self, "threshold", validate.number(self.threshold, "threshold", positive=False))
         if not isinstance(self.capped, bool):
             raise ValueError(f"capped must be True or False, got {self.capped!r}")
+        if self.max_rank is not None:
+            object.__setattr__(self, "max_rank", validate.integer(self.max_rank, "max_rank"))
 
     @classmethod
     def of(cls, given: float | Step) -> Step:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache, lru_cache
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,6 +126,9 @@ def read(kind: Any, text: bytes, arrays: Arrays, limit: float = math.inf) -> Opt
 def _plain(kind: Any, text: bytes) -> Options:
     """The options but for those that are arrays."""
     entries, parameters = from_json(text), {}
+    if "max_rank" in entries:
+        entries = _with_rank_in_step(entries)
+        text = to_json(entries)
     if entries.keys() != set(names(kind)):
         raise ValueError(f"its options are not those of {kind.__name__}")
     for name, entry in entries.items():
@@ -135,6 +139,19 @@ def _plain(kind: Any, text: bytes) -> Options:
         elif entry != {"array": name}:
             parameters[name] = _part(name, dict(entry))
     return Options(text, entries, parameters, {})
+
+
+def _with_rank_in_step(entries: dict[str, Any]) -> dict[str, Any]:
+    """Options as they are now: the rank had one of its own, before it became the step's."""
+    entries = dict(entries)
+    rank, step = entries.pop("max_rank"), entries.get("step")
+    if isinstance(step, dict):
+        if "max_rank" in step:
+            raise ValueError("max_rank is there twice, as an option and as the step's")
+        entries["step"] = {**step, "max_rank": rank}
+    elif rank is not None:
+        entries["step"] = {"part": "Step", **_fields(Step()), "size": step, "max_rank": rank}
+    return entries
 
 
 def feature_names(estimator: Any) -> list[str] | None:
@@ -175,10 +192,10 @@ def _part(option: str, entry: dict[str, Any]) -> Any:
     if entry.keys() != expected.keys():
         raise ValueError(f"option {option}: {name} has fields {sorted(expected)}, found {sorted(entry)}")
     for field, kind in expected.items():
-        if type(entry[field]) is not kind and not (kind is float and type(entry[field]) is int):
+        also = int if kind in (float, NoneType) else kind
+        if type(entry[field]) not in (kind, also):
             raise ValueError(f"option {option}: {field} must be of type {kind.__name__}, got {entry[field]!r}")
-        if kind is float:
-            _moderate(field, entry[field])
+        _moderate(field, entry[field])
     return PARTS[name](**entry)
 
 

@@ -127,7 +127,8 @@ def covered(tracker: MetricTracker) -> bool:
     o = tracker
     algorithm = o.weights == OceladWeights() and Intervals.of(o.base).base == 1 and o.ensemble is None
     parts = ((o.loss, Hinge), (o.regularizer, NuclearNorm), (o.divergence, Frobenius))
-    plain = o.scale is None and not Step.of(o.step).capped and o.max_rank is None
+    step = Step.of(o.step)
+    plain = o.scale is None and not step.capped and step.max_rank is None
     return algorithm and plain and all(isinstance(part, kind) for part, kind in parts)
 
 

@@ -45,7 +45,7 @@ def recipe_of(options: MetricTracker, n: int, given: Metric | None = None) -> Re
     descent = Descent(o.regularizer, o.divergence, step.threshold, step.capped)
     name, M, mu = ("origin", o.origin, 1.0) if given is None else ("components_", given.M, given.mu)
     origin = validate.start(M, n, o.divergence.definite, name)
-    max_rank = validate.max_rank(o.max_rank, origin)
+    max_rank = validate.max_rank(step.max_rank, origin)
     return Recipe(n, origin, mu, step.size, descent, intervals.base, intervals.start, max_rank)
 
 

@@ -68,8 +68,8 @@ class MetricTracker(
         The longest window of comparisons that a pool replays, 32 or more; None replays none. It takes memory for
         as many differences. Beyond 2048 features a pool has the calibrated levels alone.
     step
-        COMID's step on an interval is ``step / sqrt(length)``; a `Step` says more: the threshold's step, and
-        whether steps are capped.
+        COMID's step on an interval is ``step / sqrt(length)``; a `Step` says more: the threshold's step, whether
+        steps are capped, and how many directions a learner keeps.
     base
         Length of the shortest intervals; `Intervals` says more: where the lowest level re-opens.
     origin
@@ -81,9 +81,6 @@ class MetricTracker(
     ensemble
         What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble. ``base`` is RICE's,
         and not used then.
-    max_rank
-        How many directions a learner may keep, the most important, where more would cost too much: the time of a
-        step grows with the rank. ``discarded_`` says what is lost. None keeps all.
     n_components
         How many dimensions to keep, the most important: ``components_`` then has that many rows, and distances are
         those in the embedding. None keeps all.
@@ -121,7 +118,6 @@ class MetricTracker(
         origin: ArrayLike = 0.0,
         scale: float | Literal["auto"] | None = "auto",
         ensemble: Callable[[Spawn[Metric]], Ensemble[Metric]] | None = None,
-        max_rank: int | None = None,
         n_components: int | None = None,
         preprocessor: Any = None,
     ) -> None:
@@ -135,7 +131,6 @@ class MetricTracker(
         self.origin = origin
         self.scale = scale
         self.ensemble = ensemble
-        self.max_rank = max_rank
         self.n_components = n_components
         self.preprocessor = preprocessor
 
