@@ -98,12 +98,21 @@ def _metric(found: Any) -> list[str]:
     return [
         f"{type(found).__name__} of {metric.n} features after {t} comparisons",
         _options(tracker),
-        f"threshold {tracker.threshold_:.6g} on distances, unit of length {tracker.scale_:.6g}",
+        f"threshold {tracker.threshold_:.6g} on distances, {_unit(tracker.scale_)}",
         f"effective memory {time_scale(experts, t):.0f} comparisons; weights "
         + ", ".join(f"{name} {weight:.3f}" for name, weight in weights[:SHOWN])
         + (f", others {sum(weight for _, weight in weights[SHOWN:]):.3f}" if len(weights) > SHOWN else ""),
         f"features that count most: {', '.join(top)}",
     ]
+
+
+def _unit(scale: Any) -> str:
+    if np.ndim(scale) == 0:
+        return f"unit of length {scale:.6g}"
+    known = scale[np.isfinite(scale)]
+    return (
+        f"units of length of the features {known.min():.6g} to {known.max():.6g}" if len(known) else "no units yet"
+    )
 
 
 def _timeline(path: Path) -> list[str]:

@@ -51,6 +51,11 @@ from .stopping import Stopping
 @click.option("--echo", is_flag=True, help="Print predictions to standard output as they come.")
 @click.option("--paper", is_flag=True, help="The paper's setting instead of the recommended one.")
 @click.option("--rice", is_flag=True, help="RICE alone instead of a pool of experts.")
+@option(
+    "scale", None,
+    "Divide each feature by its size, all by one, or none. [default: features, with --paper none]",
+    type=click.Choice(["features", "auto", "none"]),
+)  # fmt: skip
 @option("memory", None, "The longest window that experts replay. [default: 2048]", type=click.IntRange(32))
 @option("step", None, "COMID's step. [default: 8, with --paper 1]", type=click.FloatRange(0, min_open=True))
 @option("strength", None, "Of the regularizer. [default: 0.02, with --paper 0.01]", type=click.FloatRange(0))
@@ -134,6 +139,7 @@ def _form(
 def _tracker(
     paper: bool,
     rice: bool,
+    scale: str | None,
     memory: int | None,
     step: float | None,
     strength: float | None,
@@ -146,6 +152,10 @@ def _tracker(
     tracker = MetricTracker.paper() if paper else MetricTracker.rice() if rice else MetricTracker()
     if memory is not None:
         tracker.set_params(memory=memory)
+    if scale is None and not paper:
+        scale = "features"
+    if scale is not None:
+        tracker.set_params(scale=None if scale == "none" else scale)
     return tracker.set_params(
         step=_but(Step.of(tracker.step), size=step, capped=step_cap, max_rank=max_rank),
         regularizer=_but(tracker.regularizer, strength=strength),

@@ -24,5 +24,5 @@ def warmup() -> None:
     ):  # few features and many: the same code takes dense and sparse ones, to learn or judge
         pairs = np.ones((1, 2, n))
         pairs[:, 0] = 2.0
-        MetricTracker().partial_fit(pairs, [1]).predict(pairs)
+        MetricTracker(scale="features").partial_fit(pairs, [1]).predict(pairs)
     click.echo(f"The kernels are ready ({time.perf_counter() - start:.1f} s).")

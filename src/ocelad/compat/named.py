@@ -1,6 +1,8 @@
 """A tracked metric over dictionaries of features, which may appear and vanish at any time.
 
-    distance(x, z) = |M^1/2 (x - z)|,      transform(x) = M^1/2 x,      an absent feature counts as 0.
+    distance(x, z) = |M^1/2 (x - z)|,      transform(x) = M^1/2 x,      an absent feature counts as 0,
+
+with features in the tracker's units of length.
 
 The symmetric root moves as continuously as M does and has a coordinate for every feature, whereas eigenvectors
 change sign and order from one step to the next, which would upset a model that learns from the coordinates.
@@ -79,10 +81,12 @@ class NamedTracker:
         """M^1/2 over the columns in use; the others are zero."""
         used = len(self.columns.names)
         if self._root is None or len(self._root) != used:
-            if self.tracker.scale_ > LARGEST:
-                raise OverflowError(
-                    f"features differ by {self.tracker.scale_:.1g}, expected at most {LARGEST:.0g}"
-                )
-            s, V = np.linalg.eigh(self.tracker.get_mahalanobis_matrix()[:used, :used])
-            self._root = (V * np.sqrt(np.maximum(s, 0.0))) @ V.T
+            metric = self.tracker.get_metric()
+            unit = np.broadcast_to(metric.unit, metric.n)[:used]
+            size = float(unit[np.isfinite(unit)].max(initial=0.0))
+            if size > LARGEST:
+                raise OverflowError(f"features differ by {size:.1g}, expected at most {LARGEST:.0g}")
+            M = metric.M if metric.rank is None else metric.factor.T @ metric.factor
+            s, V = np.linalg.eigh(M[:used, :used])
+            self._root = (V * np.sqrt(np.maximum(s, 0.0))) @ V.T / unit
         return self._root

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from hashlib import blake2b
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def matrix(metric: MovingMetric, n: int) -> Array:
     if M.shape != (n, n):
         raise ValueError(f"metric must have the {n} features of the stored points, its matrix has shape {M.shape}")
     largest = np.abs(M).max()
-    if 0.0 < largest < SMALLEST or getattr(metric, "scale_", 1.0) > LARGEST_UNIT:
+    if 0.0 < largest < SMALLEST or _sizes(getattr(metric, "scale_", 1.0)).max(initial=1.0) > LARGEST_UNIT:
         raise OverflowError("the features are too large for the matrix to be written in their units: rescale them")
     return np.array(M)
 
@@ -49,8 +49,10 @@ def matrix(metric: MovingMetric, n: int) -> Array:
 def current(metric: MovingMetric, n: int, last: Mahalanobis | None) -> Mahalanobis:
     """The metric now, without its matrix where it can do without; the last one if it has not moved."""
     now = metric.get_metric() if hasattr(metric, "get_metric") else None
-    if isinstance(now, Mahalanobis) and now.n == n and 1.0 / LARGEST_UNIT <= now.unit <= LARGEST_UNIT:
-        return now
+    if isinstance(now, Mahalanobis) and now.n == n:
+        sizes = _sizes(now.unit)
+        if sizes.min(initial=1.0) >= 1.0 / LARGEST_UNIT and sizes.max(initial=1.0) <= LARGEST_UNIT:
+            return now
     M = matrix(metric, n)
     return last if last is not None and np.array_equal(last.matrix, M) else Mahalanobis(M)
 
@@ -63,10 +65,16 @@ def factor(metric: Mahalanobis) -> Array:
         if form.sigma > 0.0:  # the Euclidean part
             L = np.vstack([L, np.sqrt(form.sigma) * np.eye(form.n)])
         return L[np.argsort(-np.square(L).sum(axis=1), kind="stable")] / metric.unit
-    L = metric.components
+    L = metric.factor
     squares = np.square(L / (np.abs(L).max() or 1.0)).sum(axis=1)
     order = np.argsort(-squares, kind="stable")
-    return L[order[squares[order] > len(L) * EPS * squares.max()]]
+    return L[order[squares[order] > len(L) * EPS * squares.max()]] / metric.unit
+
+
+def _sizes(unit: Any) -> Array:
+    """Units of length, one or many, without those that are infinite: their features do not count."""
+    sizes = np.atleast_1d(unit)
+    return np.asarray(sizes[np.isfinite(sizes)], dtype=np.float64)
 
 
 def threshold(metric: MovingMetric) -> float:

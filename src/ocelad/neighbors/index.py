@@ -177,7 +177,9 @@ class MovingIndex:
         `stale` and `moved` count from the latest export.
         """
         M = matrix(self.metric, self._X.shape[1])
-        Z = self._X[: len(self)].reshape(len(self), len(M)) @ factor(Mahalanobis(M)).T
+        now = current(self.metric, len(M), None)
+        L = factor(Mahalanobis(now.M, now.unit, now.rank))  # in units: features may be of very different sizes
+        Z = self._X[: len(self)].reshape(len(self), len(M)) @ L.T
         self._exported = M, threshold(self.metric)
         return Z, self.ids
 

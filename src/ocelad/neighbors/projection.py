@@ -42,12 +42,13 @@ class Projection:
     def _coordinates(self, X: Array) -> tuple[Array, Array, Array]:
         """z, |z|^2, and half of what rounding can do to a squared distance.
 
-        With W = |L| |x - centre| >= |z|, rounding in z, in the product and in what is measured comes to less than
-        4 (n + r + 8) eps (W_x + W_q)^2, and (W_x + W_q)^2 <= 2 W_x^2 + 2 W_q^2.
+        With W = sum_i |L_i| |x_i - centre_i| >= |z|, where L_i are the columns of L, rounding in z, in the product
+        and in what is measured comes to less than 4 (n + r + 8) eps (W_x + W_q)^2 <= 8 (n + r + 8) eps (W_x^2 +
+        W_q^2).
         """
         centred = X - self.centre
         z = centred @ self.L.T
-        bound = np.sum(self.L**2) * np.einsum("ij,ij->i", centred, centred)
+        bound = np.square(np.abs(centred) @ np.sqrt(np.square(self.L).sum(axis=0)))
         return z, np.einsum("ij,ij->i", z, z), 8.0 * (sum(self.L.shape) + 8) * EPS * bound
 
     def nearest(self, X: Array, queries: Array, k: int) -> list[Nearest]:

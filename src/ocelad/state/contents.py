@@ -19,11 +19,12 @@ from ..geometry.comid import Recipe
 from ..geometry.metric import Metric
 from ..grouped_share import GroupedShare
 from ..intervals import Intervals, active
+from ..protocols import Array, snapshot
 from ..tracker import MetricTracker
 from ..tracker.algorithm_2 import algorithm_2, first_scale, recipe_of
 from ..tracker.inputs import preprocessor
 from ..tracker.learning import LEARNED
-from ..tracker.units import FIRST, FixedScale, RunningScale, Scale
+from ..tracker.units import COUNT, FIRST, SIZE, FeatureScale, FixedScale, RunningScale, Scale
 from . import options
 from .container import Arrays
 from .header import check_tracker, json_number
@@ -62,6 +63,8 @@ def describe(tracker: MetricTracker) -> tuple[options.Options, dict[str, Any], A
             "history": None,
         }
         arrays = dict(settings.arrays) if given is None else settings.arrays | {"given": given.M}
+        if isinstance(tracker._scale, FeatureScale):
+            arrays["sizes"] = tracker._scale.sizes
         arrays |= engine.snapshot()
         if tracker._history is not None:
             entries["history"], more = room("History").describe(tracker._history)
@@ -97,13 +100,13 @@ def _check_unchanged(tracker: MetricTracker, engine: Engine, settings: options.O
     if not isinstance(recipe.origin, float) and not _from_options(recipe, anew):
         given = Metric(recipe.origin, recipe.mu)
         anew = recipe_of(tracker, n, given)
-    scale = first_scale(tracker)
+    scale = first_scale(tracker, n)
     if not (
         (anew is recipe or _same_recipe(anew, recipe))
         and (tracker.weights, tracker.loss) == (engine.weights, engine.loss)
         and tracker.memory == engine.memory
         and type(scale) is type(tracker._scale)
-        and (scale == tracker._scale or isinstance(scale, RunningScale))
+        and (not isinstance(scale, FixedScale) or scale == tracker._scale)
         and options.same_preprocessor(tracker)
     ):
         raise ValueError("options have changed since the first comparison; set them back, or start a new tracker")
@@ -154,13 +157,15 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     left = limit - 2 * sum(array.nbytes for array in settings.arrays.values()) - _size_of_history(watched)
     _check_size(entries, arrays, tracker, levels, left)
     engine = _begin(entries, arrays, tracker, settings, levels)
+    scale = first_scale(tracker, n)
     own = ["given"] if entries["given"] is not None else []
+    own += ["sizes"] if isinstance(scale, FeatureScale) else []
     expected = [*settings.arrays, *own, *engine.learned]
     if list(arrays) != expected:
         raise ValueError(f"its arrays are {', '.join(arrays) or 'none'}, expected {', '.join(expected)}")
     with _ONE_AT_A_TIME:
         tracker._engine = engine.restored(t, arrays)
-    tracker._scale = _scale(tracker, entries)
+    tracker._scale = _scale(scale, entries, arrays)
     tracker._threshold = None if entries["threshold"] is None else float(entries["threshold"])
     tracker._given, tracker.n_features_in_ = None, n
     tracker.preprocessor_ = preprocessor(tracker.preprocessor)
@@ -228,13 +233,15 @@ def _begin(
 
 
 def _scale_entry(scale: Scale) -> dict[str, Any] | None:
+    if isinstance(scale, FeatureScale):
+        scale = scale.common
     if not isinstance(scale, RunningScale):
         return None
     return {"value": scale.value, "count": scale.count, "first": scale.first}
 
 
-def _scale(tracker: MetricTracker, entries: dict[str, Any]) -> Scale:
-    entry, t, fresh = entries["scale"], entries["t"], first_scale(tracker)
+def _scale(fresh: Scale, entries: dict[str, Any], arrays: Arrays) -> Scale:
+    entry, t = entries["scale"], entries["t"]
     if isinstance(fresh, FixedScale):
         if entry is not None:
             raise ValueError("scale must be null where the unit is fixed")
@@ -251,4 +258,25 @@ def _scale(tracker: MetricTracker, entries: dict[str, Any]) -> Scale:
     median = sorted(first)[count // 2] if len(first) == count > 0 else value
     if len(first) != (count if count <= FIRST else 0) or value != (1.0 if count == 0 else median):
         raise ValueError("scale contradicts itself")
-    return RunningScale(value, count, tuple(first))
+    common = RunningScale(value, count, tuple(first))
+    return FeatureScale(_sizes(arrays["sizes"], fresh), common) if isinstance(fresh, FeatureScale) else common
+
+
+def _sizes(found: Any, fresh: FeatureScale) -> Array:
+    """A table of feature sizes, if it can be one."""
+    if found.shape != fresh.sizes.shape or found.dtype != np.float64:
+        raise ValueError(f"sizes must be floats of shape {fresh.sizes.shape}")
+    size, count, first = found[SIZE], found[COUNT], found[COUNT + 1 :]
+    there = np.arange(1, len(first) + 1)[:, None] <= count
+    if not (
+        np.isfinite(found).all()
+        and (found >= 0.0).all()
+        and (count == np.floor(count)).all()
+        and ((first > 0.0) == there).all()
+        and (there[1:] <= (first[1:] >= first[:-1])).all()
+    ):
+        raise ValueError("sizes must have finite numbers >= 0, counts, and the first of each feature in order")
+    middle = first[np.minimum(count, len(first)).astype(int) // 2, np.arange(len(count))]
+    if not np.where(count <= len(first), size == middle, size > 0.0).all():
+        raise ValueError("sizes contradict themselves")
+    return snapshot(found)

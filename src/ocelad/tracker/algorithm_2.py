@@ -14,7 +14,7 @@ from ..geometry.regularizers import Regularizer
 from ..geometry.steps import Step
 from ..intervals import Intervals
 from ..protocols import Weights, check_part
-from .units import FixedScale, RunningScale, Scale
+from .units import FeatureScale, FixedScale, RunningScale, Scale
 
 if TYPE_CHECKING:
     from .metric_tracker import MetricTracker
@@ -49,14 +49,16 @@ def recipe_of(options: MetricTracker, n: int, given: Metric | None = None) -> Re
     return Recipe(n, origin, mu, step.size, descent, intervals.base, intervals.start, max_rank)
 
 
-def first_scale(options: MetricTracker) -> Scale:
+def first_scale(options: MetricTracker, n: int) -> Scale:
     """The unit of length before the first comparison."""
     scale = options.scale
     if isinstance(scale, str) and scale == "auto":
         return RunningScale()
+    if isinstance(scale, str) and scale == "features":
+        return FeatureScale.new(n)
     if scale is None:
         return FixedScale(1.0)
     try:
         return FixedScale(validate.number(scale, "scale", positive=True))
     except ValueError:
-        raise ValueError(f"scale must be 'auto', None or a finite number > 0, got {scale!r}") from None
+        raise ValueError(f"scale must be 'auto', 'features', None or a finite number > 0, got {scale!r}") from None

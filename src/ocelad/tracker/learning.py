@@ -15,6 +15,7 @@ from ..engine.rows import select
 from ..protocols import Array
 from . import calibration, inputs
 from .algorithm_2 import algorithm_2, first_scale
+from .units import FeatureScale
 
 if TYPE_CHECKING:
     from .metric_tracker import MetricTracker
@@ -41,11 +42,16 @@ def learn(
         raise ValueError(f"pairs must have {tracker.n_features_in_} features, as before, got {n}")
     if tracker.n_components is not None:
         validate.n_components(tracker.n_components, n)
-    scale = tracker._scale if "_scale" in learned else first_scale(tracker)
+    scale = tracker._scale if "_scale" in learned else first_scale(tracker, n)
     if known:
         engine = tracker._engine
     else:
         given = tracker._given
+        if given is not None and "_scale" not in learned and isinstance(scale, FeatureScale):
+            raise ValueError(
+                "components_ were set before the first comparison, when scale='features' does not know how large "
+                "features are: set them after some comparisons, or choose scale='auto'"
+            )
         start = None if given is None else given.metric(n, scale.normalise(u[:1], parts)[1].value)
         engine, form = algorithm_2(tracker, n, start), inputs.preprocessor(tracker.preprocessor)
     rows, after, ratios = scale.normalise(u, parts, engine.pooled)

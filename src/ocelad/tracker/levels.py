@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine import Engine
+from ..geometry.mahalanobis import in_features
 from ..geometry.metric import Metric
 from ..protocols import Array
 from .lock import locked
@@ -34,7 +35,7 @@ class LevelVocabulary:
     def expert_metrics_(self) -> list[Metric]:
         """What each level believes by itself, M in the units of the features."""
         engine, unit = self._fitted(), self._scale.value
-        return [Metric(metric.M / unit / unit, metric.mu) for metric in engine.metrics()]
+        return [Metric(in_features(metric.M, unit), metric.mu) for metric in engine.metrics()]
 
     @property
     @locked
@@ -44,8 +45,8 @@ class LevelVocabulary:
 
     @property
     @locked
-    def scale_(self) -> float:
-        """The present unit of length."""
+    def scale_(self) -> float | Array:
+        """The present unit of length; with ``scale="features"`` that of each, inf while it has never changed."""
         self._fitted()
         return self._scale.value
 

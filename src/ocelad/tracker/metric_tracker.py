@@ -14,7 +14,7 @@ from .. import validation as validate
 from ..engine import Engine, Trace
 from ..geometry.divergences import Divergence, Frobenius
 from ..geometry.losses import Hinge, MarginLoss
-from ..geometry.mahalanobis import Mahalanobis
+from ..geometry.mahalanobis import Mahalanobis, in_units
 from ..geometry.metric import Metric
 from ..geometry.regularizers import NuclearNorm, Regularizer
 from ..geometry.steps import Step
@@ -77,7 +77,9 @@ class MetricTracker(
         unit of length.
     scale
         ``"auto"`` learns the unit of length from the stream, so that multiplying all features by one constant
-        changes nothing; a number fixes it; None takes features as they are.
+        changes nothing; ``"features"`` divides each feature by its usual size first, learned from the stream, too,
+        so that multiplying each by its own constant changes nothing (dense points only); a number fixes the unit;
+        None takes features as they are.
     ensemble
         What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble. ``base`` is RICE's,
         and not used then.
@@ -116,7 +118,7 @@ class MetricTracker(
         step: float | Step = 8.0,
         base: int | Intervals = 8,
         origin: ArrayLike = 0.0,
-        scale: float | Literal["auto"] | None = "auto",
+        scale: float | Literal["auto", "features"] | None = "auto",
         ensemble: Callable[[Spawn[Metric]], Ensemble[Metric]] | None = None,
         n_components: int | None = None,
         preprocessor: Any = None,
@@ -248,7 +250,7 @@ class MetricTracker(
     def _begin(self, n: int) -> Self:
         """Set up all that the first comparison of n features needs, ahead of it."""
         self._engine, self.n_features_in_ = algorithm_2(self, n), n
-        self._scale, self.preprocessor_ = first_scale(self), inputs.preprocessor(self.preprocessor)
+        self._scale, self.preprocessor_ = first_scale(self, n), inputs.preprocessor(self.preprocessor)
         return self
 
     @locked
@@ -280,7 +282,7 @@ class MetricTracker(
         """Distances, and what their squares say; of a few pairs without forming the metric."""
         if "_engine" in self.__dict__ and self.n_components is None and u.shape[0] <= FEW:
             validate.same_width(u, self.n_features_in_, "pairs")
-            rows = u / self._scale.value
+            rows = in_units(u, self._scale.value)
             if inputs.moderate(rows):
                 judged = self._engine.judge(rows)
                 return np.sqrt(np.maximum(judged.mixture[0], 0.0)), self._engine.decision(judged)
@@ -296,7 +298,10 @@ class MetricTracker(
         u = inputs.differences(pairs, type(self).__name__, self._form())
         engine = self._fitted()
         validate.same_width(u, self.n_features_in_, "pairs")
-        rows, unit = u / self._scale.value, self._scale.value
+        unit = self._scale.value
+        if isinstance(unit, np.ndarray):
+            u, unit = in_units(u, unit), 1.0
+        rows = u / unit
         if not inputs.moderate(rows):  # so far apart that squares would overflow: very far is as good
             rows = scaled(u, [1.0 / max(unit, norm / VERY_FAR) for norm in norms(u)])
         return probabilities(engine.mixture_odds(rows))

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from ..geometry.mahalanobis import TINY
+from ..geometry.mahalanobis import FARTHEST, TINY
 from ..protocols import Array
 
 FIRST = 16
@@ -35,15 +35,21 @@ HUGE = 1e308
 """Longer differences, the diagonal of a cube of huge numbers say, count as this long."""
 
 
-FARTHEST = 1e150
-"""The longest difference in a prediction, in units: its square is still finite."""
+SIZE, COUNT = range(2)
+"""Rows of a table of feature sizes; after them come the first differences of each feature, in order."""
+
+FIRST_OF_FEATURE = 5
+"""The number of differences of a feature that enter its median."""
+
+LARGEST_SIZE = 1e300
+"""Larger entries of a difference count as this large: many of them together still have a length."""
 
 
 class Scale(Protocol):
     """A unit of length, and how it is updated."""
 
     @property
-    def value(self) -> float: ...
+    def value(self) -> float | Array: ...
 
     def normalise(self, u: Any, parts: int = 1, before: bool = False, /) -> tuple[Any, Scale, list[float]]:
         """The differences in units of length, each in the unit of its own time, or from before it; the scale after
@@ -90,6 +96,55 @@ class RunningScale:
 
     def check(self, u: Any) -> None:
         """No difference is too long."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureScale:
+    """A size for each feature (`feature_sizes`), and a common unit for differences that have been divided by them.
+
+    Every difference is measured by the sizes from before it, and only then counts among them. So a feature that
+    has always been the same is ignored, and the first comparison says nothing but how large features are.
+
+    >>> u = np.array([[3.0, 1000.0], [-3.0, 1000.0], [6.0, 0.0]])
+    >>> differences, scale, _ = FeatureScale.new(2).normalise(u)
+    >>> differences.round(3)
+    array([[ 0.   ,  0.   ],
+           [-0.707,  0.707],
+           [ 1.414,  0.   ]])
+    """
+
+    sizes: Array
+    common: RunningScale = RunningScale()
+
+    @classmethod
+    def new(cls, n: int) -> FeatureScale:
+        return cls(np.zeros((COUNT + 1 + FIRST_OF_FEATURE, n)))
+
+    @property
+    def value(self) -> Array:
+        """The unit of each feature, infinite while it is not known."""
+        size = self.sizes[SIZE]
+        return np.where(size > 0.0, np.maximum(size * self.common.value, TINY), math.inf)
+
+    def normalise(
+        self,
+        u: Any,
+        parts: int = 1,
+        before: bool = True,  # noqa: ARG002 it always is
+    ) -> tuple[Any, FeatureScale, list[float]]:
+        from .feature_sizes import divide  # and with it the compiler
+
+        self.check(u)
+        shape = (u.shape[0], parts, u.shape[1] // parts)
+        sizes, divided = self.sizes.copy(), np.empty(shape)
+        divide(np.ascontiguousarray(u).reshape(shape), sizes, divided)
+        rows, common, ratios = self.common.normalise(divided.reshape(u.shape), parts, True)
+        sizes.setflags(write=False)
+        return rows, FeatureScale(sizes, common), ratios
+
+    def check(self, u: Any) -> None:
+        if sparse.issparse(u):
+            raise ValueError("scale='features' needs dense points, got sparse ones: scale='auto' takes them")
 
 
 @dataclass(frozen=True)
