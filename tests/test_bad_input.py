@@ -125,8 +125,8 @@ OPTIONS = [
     ({"step": 1e160}, r"step must be from 1e-100 to 1e\+100, got 1e\+160"),
     ({"base": 0}, "base must be an integer >= 1"),
     ({"base": 2.0}, "base must be an integer >= 1"),
-    ({"scale": 0.0}, "scale must be 'auto', None or a finite number > 0"),
-    ({"scale": "large"}, "scale must be 'auto', None or a finite number > 0"),
+    ({"scale": 0.0}, "scale must be 'auto', 'features', None or a finite number > 0"),
+    ({"scale": "large"}, "scale must be 'auto', 'features', None or a finite number > 0"),
     ({"origin": -1.0}, "origin must be a number >= 0 or a symmetric positive semi-definite matrix"),
     ({"origin": np.ones((2, 2))}, r"origin must be .* of shape \(4, 4\)"),
     ({"origin": np.triu(np.ones((4, 4)))}, "origin must be"),
@@ -257,7 +257,7 @@ def test_every_cell_survives_large_steps_and_odd_sizes(new, options):
     odd = GOOD[0].copy()
     odd[0] *= 1e-8
     odd[::5] *= 1e8
-    for scale, pairs in (("auto", odd), (None, 1e4 * GOOD[0]), (None, odd)):
+    for scale, pairs in (("auto", odd), ("features", odd), (None, 1e4 * GOOD[0]), (None, odd)):
         tracker = new(**options, scale=scale)
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             for _ in range(3):

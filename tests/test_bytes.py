@@ -56,6 +56,8 @@ TRACKERS = {
     "pool-LogDet": lambda: learn(MetricTracker(memory=32, divergence=LogDet(), origin=1.0, step=1.0)),
     "pool-VonNeumann": lambda: learn(MetricTracker(memory=None, divergence=VonNeumann(), origin=1.0, step=1.0)),
     "pool-given": lambda: started(MetricTracker(base=4, memory=32)),
+    "features": lambda: learn(MetricTracker(memory=32, scale="features")),
+    "features-given": lambda: started(rice(base=4, scale="features")),
     "labelled": lambda: SupervisedMetricTracker(memory=6, random_state=0).partial_fit(PAIRS[:CUT, 0], Y[:CUT]),
 }
 

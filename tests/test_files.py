@@ -80,6 +80,9 @@ SETTINGS = {
     "list-after": rice(regularizer=SquaredFrobenius(0.05), weights=OceladWeights(order="after")),
     "fixed-unit": rice(scale=0.7, base=3),
     "numpy-numbers": rice(step=np.float32(8.0), base=np.int64(2), scale=np.float64(0.7)),
+    "features": rice(scale="features"),
+    "list-features": rice(scale="features", regularizer=L1(0.05), step=1.0),
+    "pool-features": MetricTracker(memory=32, scale="features"),
     "pool": MetricTracker(),
     "pool-short": MetricTracker(memory=32, base=4),
     "pool-odd": MetricTracker(memory=45, loss=Logistic(), base=Intervals(1, "continue"), scale=None),
@@ -113,7 +116,7 @@ def test_save_load_continue_is_the_uninterrupted_run(tracker, path):
         assert file_of(after.partial_fit(PAIRS[cut:], Y[cut:]), path) == whole, cut
 
 
-@pytest.mark.parametrize("setting", ["paper", "pool-short"])
+@pytest.mark.parametrize("setting", ["paper", "pool-short", "features"])
 def test_save_load_at_every_step_is_the_uninterrupted_run(setting, path):
     tracker = clone(SETTINGS[setting]).partial_fit(PAIRS[:1], Y[:1])
     for t in range(1, STEPS):

@@ -83,6 +83,8 @@ def pools():
     short = {"memory": 32, "base": 4}
     return [
         learned(MetricTracker(**short), 60),
+        learned(MetricTracker(scale="features", **short), 4),
+        learned(MetricTracker(scale="features", **short), 30),
         learned(MetricTracker(memory=40, base=2), 31, WIDE),
         learned(MetricTracker(memory=None, step=Step(max_rank=2)), 30),
         learned(MetricTracker(memory=64, loss=Logistic(), scale=None, weights=GroupedShare(0.0, 0.0)), 8),
@@ -119,7 +121,28 @@ def trackers():
 
 CLASSES = ["MetricTracker", "SupervisedMetricTracker", "KeyedTrackers", "MovingIndex", "History"]
 VALUES = [
-    *(None, True, False, 0, 1, -1, 2, 7, 1e-300, 1e300, -0.0, 0.5, "auto", "fresh", "after", "", "origin", [], {}),
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2,
+        7,
+        1e-300,
+        1e300,
+        -0.0,
+        0.5,
+        "auto",
+        "features",
+        "fresh",
+        "after",
+        "",
+        "origin",
+        [],
+        {},
+    ),
     *(2**31, 2**62, 2**63, 10**30, 10**400, 10**5, [1.0], [[1.0, 0.0], [0.0, 1.0]], {"array": "origin"}, *CLASSES),
     *({"part": name} for name in (*ocelad.__all__, "eval", "__init__", None, 3)),
     *({"part": "NuclearNorm", "strength": value} for value in (0, 1e308, -1, True, None, "x", 10**400)),

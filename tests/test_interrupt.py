@@ -91,6 +91,8 @@ SETTINGS = {
     "drawn": MetricTracker(base=2, weights=SaolWeights()),
     "baseline": leading_history(step=1.0, base=2),
     "online ITML": online_itml(rate=1.0),
+    "features": MetricTracker(base=2, scale="features"),
+    "feature boxes": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1), scale="features"),
     "stack": MetricTracker(base=2, weights=CoinBetting()),
     "boxes": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1), memory=32),  # four windows, and not ten
     "boxes-after": MetricTracker(base=2, weights=OceladWeights(order="after")),
@@ -119,7 +121,7 @@ def test_a_tracker_learns_whole_comparisons(setting):
     assert learned(some) == wholes[-1]
 
 
-@pytest.mark.parametrize("setting", ["compiled", "stack", "boxes"])
+@pytest.mark.parametrize("setting", ["compiled", "stack", "boxes", "feature boxes"])
 def test_a_tracker_learns_whole_orders(setting):
     """And its unit is that of the orders that it has learned."""
     triplets = np.concatenate([PAIRS, 3.0 * PAIRS[::-1, :1]], axis=1)

@@ -427,16 +427,19 @@ def test_options_reach_the_tracker(monkeypatch, table, tmp_path):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], MetricTracker()),
-        (["--memory", "64"], MetricTracker(memory=64)),
-        (["--rice"], MetricTracker.rice()),
+        ([], MetricTracker(scale="features")),
+        (["--memory", "64"], MetricTracker(memory=64, scale="features")),
+        (["--rice"], MetricTracker.rice().set_params(scale="features")),
         (["--paper"], MetricTracker.paper()),
+        (["--paper", "--scale", "features"], MetricTracker.paper().set_params(scale="features")),
+        (["--rice", "--scale", "auto"], MetricTracker.rice()),
+        (["--rice", "--scale", "none"], MetricTracker.rice().set_params(scale=None)),
     ],
 )
 def test_which_tracker_it_is(monkeypatch, table, tmp_path, words, expected):
     assert track(monkeypatch, table, tmp_path / "run", *words) in (0, None)
     learned = load(tmp_path / "run" / "tracker.ocelad")
-    assert (learned.weights, learned.memory) == (expected.weights, expected.memory)
+    assert (learned.weights, learned.memory, learned.scale) == (expected.weights, expected.memory, expected.scale)
     line = read_timeline(tmp_path / "run" / "timeline.csv")
     pooled = words in ([], ["--memory", "64"])
     assert np.isnan(line.log_loss[-1]) == (not pooled)

@@ -53,12 +53,14 @@ SETTINGS = {
     "logdet": rice(divergence=LogDet(), origin=1.0, step=1.0),
     "matrix-origin": rice(origin=np.diag([1.0, 2.0, 0.0, 0.0, 0.5])),
     "after": rice(weights=OceladWeights(order="after")),
+    "features": rice(scale="features"),
 }
 POOLS = {
     "pool": MetricTracker(),
     "pool-short": MetricTracker(memory=32, base=2, loss=Logistic()),
     "pool-continue": MetricTracker(memory=50, base=Intervals(1, "continue"), scale=None),
     "pool-no-memory": MetricTracker(memory=None),
+    "pool-features": MetricTracker(scale="features"),
     "pool-l1": MetricTracker(regularizer=L1(0.05), step=1.0, memory=40),
     "pool-logdet": MetricTracker(divergence=LogDet(), origin=1.0, step=1.0, memory=None),
     "pool-of-learners": MetricTracker(

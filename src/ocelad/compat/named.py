@@ -22,7 +22,7 @@ from ..tracker import MetricTracker
 from .columns import Columns, Named, checked
 
 LARGEST = 1e140
-"""Differences beyond this size leave nothing of M in the units of the features."""
+"""Differences beyond this size, or below its inverse, leave nothing of M in the units of the features."""
 
 
 class NamedTracker:
@@ -83,9 +83,11 @@ class NamedTracker:
         if self._root is None or len(self._root) != used:
             metric = self.tracker.get_metric()
             unit = np.broadcast_to(metric.unit, metric.n)[:used]
-            size = float(unit[np.isfinite(unit)].max(initial=0.0))
-            if size > LARGEST:
-                raise OverflowError(f"features differ by {size:.1g}, expected at most {LARGEST:.0g}")
+            for size in unit[np.isfinite(unit)].tolist():
+                if not 1.0 / LARGEST <= size <= LARGEST:
+                    raise OverflowError(
+                        f"features differ by {size:.1g}, expected {1 / LARGEST:.0g} to {LARGEST:.0g}"
+                    )
             M = metric.M if metric.rank is None else metric.factor.T @ metric.factor
             s, V = np.linalg.eigh(M[:used, :used])
             self._root = (V * np.sqrt(np.maximum(s, 0.0))) @ V.T / unit

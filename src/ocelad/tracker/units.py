@@ -120,11 +120,19 @@ class FeatureScale:
     def new(cls, n: int) -> FeatureScale:
         return cls(np.zeros((COUNT + 1 + FIRST_OF_FEATURE, n)))
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FeatureScale)
+            and self.common == other.common
+            and np.array_equal(self.sizes, other.sizes)
+        )
+
     @property
     def value(self) -> Array:
         """The unit of each feature, infinite while it is not known."""
         size = self.sizes[SIZE]
-        return np.where(size > 0.0, np.maximum(size * self.common.value, TINY), math.inf)
+        with np.errstate(over="ignore"):
+            return np.where(size > 0.0, np.clip(size * self.common.value, TINY, HUGE), math.inf)
 
     def normalise(
         self,
