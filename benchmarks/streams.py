@@ -2,6 +2,7 @@
 
     python benchmarks/streams.py --keystroke keystroke.csv.gz --gas gas.csv.gz --digits --seeds 5
     python benchmarks/streams.py --elec2 elec2.csv.gz --outdoor outdoor.csv.gz --minilm embeddings.npz
+    python benchmarks/streams.py --digits --seeds 1 --scale
 
 Of tables, features are brought to sign(x) log(1 + |x|) and standardised by the first 200 rows; an .npz has arrays
 "points" and "label". Rows of keystroke and gas are shuffled within their groups, in whose order they stay, and
@@ -11,6 +12,9 @@ parity, then the same digit again. Every comparison is predicted before it is le
 and their standard errors: the AUC by the probability and by the margin mu - d^2, the accuracy after 500
 comparisons beside that of the more frequent label, and the expected calibration error (ten bins) in the second
 half. RICE and fixed rates have no calibrated probability: theirs is 1 / (1 + exp(d^2 - mu)).
+
+With --scale, pools with scale="auto" and scale="features" are compared instead, on each stream and on the same
+stream with each feature multiplied by its own e^(1.5 z), z normal.
 """
 
 from __future__ import annotations
@@ -104,6 +108,24 @@ def measures(tracker: MetricTracker, stream: Stream) -> list[float]:
     return [roc_auc_score(y, score), roc_auc_score(y, margin), right, max(share, 1.0 - share), off]
 
 
+def badly_scaled(stream: Stream, seed: int) -> Stream:
+    pairs, y = stream
+    return pairs * np.exp(1.5 * np.random.RandomState(seed).normal(size=pairs.shape[2])), y
+
+
+def report_scales(name: str, make: Callable[[int], Stream], first: int, seeds: int) -> None:
+    streams = [make(seed) for seed in range(first, first + seeds)]
+    print(f"{name}: {len(streams[0][1])} comparisons, {streams[0][0].shape[2]} features, {seeds} seeds from {first}")
+    spoiled = [badly_scaled(stream, seed) for seed, stream in enumerate(streams)]
+    show(
+        {
+            f"{scale}, {words}": np.array([measures(MetricTracker(scale=scale), stream) for stream in some])
+            for words, some in (("as it is", streams), ("badly scaled", spoiled))
+            for scale in ("auto", "features")
+        }
+    )
+
+
 def report(name: str, make: Callable[[int], Stream], first: int, seeds: int) -> None:
     streams = [make(seed) for seed in range(first, first + seeds)]
     print(f"{name}: {len(streams[0][1])} comparisons, {streams[0][0].shape[2]} features, {seeds} seeds from {first}")
@@ -111,10 +133,16 @@ def report(name: str, make: Callable[[int], Stream], first: int, seeds: int) -> 
     methods |= {f"fixed rate {rate:g}": partial(fixed, rate) for rate in RATES}
     found = {own: np.array([measures(start(), stream) for stream in streams]) for own, start in methods.items()}
     best = max((own for own in found if own.startswith("fixed")), key=lambda own: found[own][:, 0].mean())
-    for own in ("ocelad", "RICE", best):
+    show({own: found[own] for own in ("ocelad", "RICE", best)})
+
+
+def show(found: dict[str, Any]) -> None:
+    """Means over seeds, the rows of each method's table, and their standard errors."""
+    for own in found:
+        seeds = len(found[own])
         errors = found[own].std(axis=0, ddof=1) / seeds**0.5 if seeds > 1 else np.full(len(MEASURES), np.nan)
         columns = zip(MEASURES, found[own].mean(axis=0), errors, strict=True)
-        print(f"  {own:18s}", "  ".join(f"{word} {value:.4f} ± {error:.4f}" for word, value, error in columns))
+        print(f"  {own:22s}", "  ".join(f"{word} {value:.4f} ± {error:.4f}" for word, value, error in columns))
 
 
 def main() -> None:
@@ -125,14 +153,16 @@ def main() -> None:
     parser.add_argument("--digits", action="store_true")
     parser.add_argument("--seeds", default=5, type=int, help="How many draws of orders and pairs.")
     parser.add_argument("--first", default=0, type=int, help="The first seed.")
+    parser.add_argument("--scale", action="store_true", help='Compare scale="auto" and scale="features".')
     chosen = parser.parse_args()
+    shown = report_scales if chosen.scale else report
     for name, group in GROUPS.items():
         if getattr(chosen, name):
-            report(name, partial(from_table, getattr(chosen, name), group), chosen.first, chosen.seeds)
+            shown(name, partial(from_table, getattr(chosen, name), group), chosen.first, chosen.seeds)
     if chosen.digits:
-        report("digits", digits, chosen.first, chosen.seeds)
+        shown("digits", digits, chosen.first, chosen.seeds)
     if chosen.minilm:
-        report("MiniLM", partial(embedded, chosen.minilm), chosen.first, chosen.seeds)
+        shown("MiniLM", partial(embedded, chosen.minilm), chosen.first, chosen.seeds)
 
 
 if __name__ == "__main__":
