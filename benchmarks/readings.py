@@ -37,6 +37,7 @@ OURS = MetricTracker.rice()
 
 READINGS: dict[str, MetricTracker] = {
     "pool of experts (the default)": MetricTracker(),
+    "pool of experts, scale=features": MetricTracker(scale="features"),
     "paper (step 8, strength .01)": PAPER,
     "  losses after the update": clone(PAPER).set_params(weights=OceladWeights(order="after")),
     "  regret against the mixture": clone(PAPER).set_params(weights=OceladWeights("mixture")),
@@ -73,13 +74,14 @@ def run(seed: int, study: Study) -> Outcome:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=8)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first trial")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="", help="run only readings whose name contains this")
     options = parser.parse_args()
     METHODS.update(dict.fromkeys(READINGS, MetricTracker))
     study = Study(tuple(name for name in READINGS if options.only in name))
     outcomes = Parallel(n_jobs=options.jobs, verbose=10)(
-        delayed(run)(seed, study) for seed in range(options.trials)
+        delayed(run)(seed, study) for seed in range(options.first, options.first + options.trials)
     )
     print(f"{'':<32}{'5-NN error':>12}{'+-':>8}{'P(NMI>.8)':>11}")
     for line in summarise(Results.of(study, outcomes)):

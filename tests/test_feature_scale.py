@@ -53,6 +53,12 @@ class LiteralSizes:
     def measured(self, *u):
         """Differences in units from before them, no longer than ten together, one after the other."""
         v = [row / (self.units() / self.unit) for row in u]
+        if not self.norms and np.any(u):  # the first only sets sizes and the unit
+            self.norms, self.unit = [norm := np.sqrt(np.mean([np.count_nonzero(row) for row in u]))], norm
+            for row in u:
+                for i in np.flatnonzero(row):
+                    self.seen[i].append(abs(row[i]))
+            return np.zeros(u[0].size * len(u))
         for row in u:
             for i, x in enumerate(np.abs(row)):
                 if x > 0:

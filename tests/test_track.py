@@ -61,7 +61,7 @@ def signed_root(x):
 def test_every_comparison_is_predicted_and_then_learned(monkeypatch, capsys, table, tmp_path):
     assert track(monkeypatch, table, tmp_path / "run") in (0, None)
     pairs, y = comparisons(seed=0, steps=600, n=N)
-    tracker = MetricTracker()
+    tracker = MetricTracker(scale="features")
     seen, rows = progressive(tracker, pairs, y), predictions(tmp_path / "run")
     assert [int(row["t"]) for row in rows] == list(range(1, 601))
     assert [int(row["line"]) for row in rows] == list(range(2, 602))
@@ -444,6 +444,20 @@ def test_which_tracker_it_is(monkeypatch, table, tmp_path, words, expected):
     pooled = words in ([], ["--memory", "64"])
     assert np.isnan(line.log_loss[-1]) == (not pooled)
     assert set(line.kinds) == ({"replay", "euclid", "rice"} if pooled else {"rice"})
+
+
+def test_a_run_keeps_its_scale(monkeypatch, capsys, table, tmp_path):
+    """Also one that began before there was a choice, whose progress does not say."""
+    run = tmp_path / "run"
+    assert track(monkeypatch, table, run, "--scale", "auto") in (0, None)
+    assert track(monkeypatch, table, run, "--resume") == 1
+    assert "tracker scale was 'auto' and is None" in capsys.readouterr().err
+    assert track(monkeypatch, table, run, "--resume", "--scale", "auto") in (0, None)
+    progress = json.loads((run / "progress.json").read_text())
+    del progress["settings"]["tracker"]["scale"]
+    (run / "progress.json").write_text(json.dumps(progress))
+    assert track(monkeypatch, table, run, "--resume") in (0, None)
+    assert load(run / "tracker.ocelad").scale == "auto"
 
 
 def test_a_run_can_be_had_without_the_command(table, tmp_path):

@@ -366,6 +366,7 @@ def test_components_must_suit_the_data_and_the_divergence():
         tracker.partial_fit(PAIRS, Y)
 
 
+@pytest.mark.parametrize("tracker", [MetricTracker, rice], ids=["pool", "rice"], indirect=True)
 def test_components_on_other_features_forget_everything(tracker):
     tracker.components_ = np.eye(3)
     same(tracker.partial_fit(PAIRS[..., :3], Y), warm_from_identity(clone(tracker)))

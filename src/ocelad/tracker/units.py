@@ -146,7 +146,13 @@ class FeatureScale:
         shape = (u.shape[0], parts, u.shape[1] // parts)
         sizes, divided = self.sizes.copy(), np.empty(shape)
         divide(np.ascontiguousarray(u).reshape(shape), sizes, divided)
-        rows, common, ratios = self.common.normalise(divided.reshape(u.shape), parts, True)
+        divided, first = divided.reshape(u.shape), -1
+        if self.common.count == 0 and u.any():  # measured by itself, it says what the common unit is, and no more
+            first = int(u.any(axis=1).argmax())
+            divided[first] = np.sign(u[first])
+        rows, common, ratios = self.common.normalise(divided, parts, True)
+        if first >= 0:
+            rows[first] = 0.0
         sizes.setflags(write=False)
         return rows, FeatureScale(sizes, common), ratios
 
