@@ -115,7 +115,9 @@ def badly_scaled(stream: Stream, seed: int) -> Stream:
 
 def report_scales(name: str, make: Callable[[int], Stream], first: int, seeds: int) -> None:
     streams = [make(seed) for seed in range(first, first + seeds)]
-    print(f"{name}: {len(streams[0][1])} comparisons, {streams[0][0].shape[2]} features, {seeds} seeds from {first}")
+    print(
+        f"{name}: {len(streams[0][1])} comparisons, {streams[0][0].shape[2]} features, {seeds} seeds from {first}"
+    )
     spoiled = [badly_scaled(stream, seed) for seed, stream in enumerate(streams)]
     show(
         {
@@ -128,7 +130,9 @@ def report_scales(name: str, make: Callable[[int], Stream], first: int, seeds: i
 
 def report(name: str, make: Callable[[int], Stream], first: int, seeds: int) -> None:
     streams = [make(seed) for seed in range(first, first + seeds)]
-    print(f"{name}: {len(streams[0][1])} comparisons, {streams[0][0].shape[2]} features, {seeds} seeds from {first}")
+    print(
+        f"{name}: {len(streams[0][1])} comparisons, {streams[0][0].shape[2]} features, {seeds} seeds from {first}"
+    )
     methods: dict[str, Callable[[], MetricTracker]] = {"ocelad": MetricTracker, "RICE": MetricTracker.rice}
     methods |= {f"fixed rate {rate:g}": partial(fixed, rate) for rate in RATES}
     found = {own: np.array([measures(start(), stream) for stream in streams]) for own, start in methods.items()}

@@ -429,6 +429,14 @@ def test_pools_of_black_boxes_that_are_no_metrics_are_refused(change, words):
         ocelad.loads(data)
 
 
+def test_a_pool_without_memory_has_been_given_nothing_to_replay():
+    for options in POOLS.values():
+        data = ocelad.dumps(MetricTracker(memory=None, **options).partial_fit(PAIRS[:9], Y[:9]))
+        assert parts(data)[2]["stored"] == 0
+        with pytest.raises(FileError, match="stored must be from 0 to 0"):
+            ocelad.loads(forged(data, put(lambda a: a + 1, "stored")))
+
+
 def test_a_wide_pool_has_no_calibration_of_the_euclidean_distance(monkeypatch):
     """As there is none, the row that is left free for it cannot say anything."""
     monkeypatch.setattr(windows, "WIDE", 3)

@@ -160,7 +160,7 @@ def test_it_goes_on_from_the_heaviest():
     for _ in range(30):
         feed(experts, rng.normal(size=3), rng.choice([-1, 1]))
     start, other = experts.buffers.stack.average[[1, 3]].copy()
-    b = experts.estimate(1).mu
+    b = experts.mix(np.eye(len(experts.floors))[1]).mu
     feed(experts, np.zeros(3), 1, [0.0, 0.0, 0.0, 11.0, 0.0], heavy)
     moved = experts.buffers.stack.numbers[3]
     assert moved[layout.START] == 30
@@ -228,7 +228,7 @@ def test_replaying_fits_the_window():
     for row, label in zip(u, y, strict=True):
         feed(experts, row, label)
     for j in (2, 4):
-        metric = experts.estimate(j)
+        metric = experts.mix(np.eye(len(experts.floors))[j])
         right = np.mean((np.array([metric.squared_distance(row) for row in u]) < metric.mu) == (y > 0))
         assert right > 0.9
         assert metric.M[0, 0] > 5 * max(metric.M[1, 1], metric.M[2, 2])

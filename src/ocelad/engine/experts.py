@@ -107,6 +107,10 @@ class Replayed:
         other.__dict__.update(self.__dict__, buffers=copy.copy(self.buffers))
         return other
 
+    @property
+    def floors(self) -> Array:
+        return self.buffers.stack.settings[:, layout.FLOOR]
+
     def open(self, t: int) -> Opening:
         if t > 0:
             return Opening(t, (), ())
@@ -121,8 +125,7 @@ class Replayed:
             odds = self.buffers.stack.numbers[:, layout.AVERAGE_B] - self._squares(loss.u)
         else:
             odds = self._squares(loss.far) - self._squares(loss.near)
-        floors = self.buffers.stack.settings[:, layout.FLOOR]
-        return np.array([log_loss(loss, o, floor) for o, floor in zip(odds, floors, strict=True)])
+        return np.array([log_loss(loss, o, floor) for o, floor in zip(odds, self.floors, strict=True)])
 
     def told_mixture(self, mixed: float, losses: Array, p: Array) -> None:
         """What a comparison cost the mixture and each expert, and the weights after it."""

@@ -47,8 +47,9 @@ def restore(
     stack, n, single = memory.stack, memory.n, buffers.SINGLE
     replayed = len(stack.settings)
     stored = int(take(learned, "stored", (1,), np.int64)[0])
-    if not 0 <= stored <= t:
-        raise ValueError(f"stored must be from 0 to {t}, got {stored}")
+    most = t if replayed else 0
+    if not 0 <= stored <= most:
+        raise ValueError(f"stored must be from 0 to {most}, got {stored}")
     rows = min(stored, memory.pool[1])
     table = take(learned, "fixed", (fixed, 2), finite=False)
     known = np.isfinite(table[:, 0]) & (table[:, 0] >= 0.0) if t > 0 else np.isnan(table[:, 0])
