@@ -377,7 +377,7 @@ POOL_FORGERIES = {
     "less-memory": (option("memory", 31), "memory must be an integer >= 32"),
     "true-memory": (option("memory", True), "memory must be an integer >= 32"),
     "huge-memory": (option("memory", 10**12), "may take more than"),
-    "no-memory": (option("memory", None), "must be float(32|64) of shape"),
+    "no-memory": (option("memory", None), "stored must be from 0 to 0"),
     "rice": (option("weights", {"part": "FixedShare", "rate": 0.3, "share": 0.01}), "its arrays are"),
 }
 

@@ -92,7 +92,7 @@ SETTINGS = {
     "baseline": leading_history(step=1.0, base=2),
     "online ITML": online_itml(rate=1.0),
     "features": MetricTracker(base=2, scale="features"),
-    "feature boxes": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1), scale="features"),
+    "feature boxes": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1), scale="features", memory=None),
     "stack": MetricTracker(base=2, weights=CoinBetting()),
     "boxes": MetricTracker(base=2, regularizer=SquaredFrobenius(0.1), memory=32),  # four windows, and not ten
     "boxes-after": MetricTracker(base=2, weights=OceladWeights(order="after")),

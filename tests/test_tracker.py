@@ -149,7 +149,7 @@ def test_learns_and_recovers(new):
 @pytest.mark.parametrize(
     ("owner", "step", "options"),
     [
-        (Ocelad, "update", {"regularizer": SquaredFrobenius(0.05)}),
+        (Ocelad, "take", {"regularizer": SquaredFrobenius(0.05)}),
         (StackEngine, "_step", {"weights": CoinBetting()}),  # it has no compiled form: Python reweights
     ],
 )

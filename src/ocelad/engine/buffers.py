@@ -71,6 +71,14 @@ class Buffers:
         stack.lengths[:] = base * np.exp2(np.arange(slots))
         stack.losses[:], stack.calibration[:, platt.SLOPE] = np.nan, 1.0
 
+    def with_experts(self, settings: Array) -> Buffers:
+        """These, with experts of such windows, which begin small and at random: the same for all of n features."""
+        stack, size = self.stack, (len(settings), layout.RANK, self.n)
+        stack.settings[:] = settings
+        stack.L[:] = stack.average[:] = np.random.default_rng(0).normal(scale=0.3 / np.sqrt(self.n), size=size)
+        stack.numbers[:, [layout.B, layout.AVERAGE_B]] = 1.0
+        return self
+
     @cached_property
     def stack(self) -> layout.Stack:
         """What is in the buffers, as arrays."""

@@ -64,7 +64,7 @@ class StackEngine:
             sigma, s, V = 0.0, s[s > 0], V[:, s > 0]
         columns = max(COLUMNS, min(recipe.n, len(s) + 1))
         pool = len(table), memory or 0 if len(table) else 0, len(table) + self.has_fixed
-        self.buffers = windows.begun(Buffers(recipe.n, recipe.base, SLOTS, columns, self.dictionary, pool), table)
+        self.buffers = Buffers(recipe.n, recipe.base, SLOTS, columns, self.dictionary, pool).with_experts(table)
         self._write_options()
         self._write_origin(sigma, s, V)
         self._python_state: Array | None = None

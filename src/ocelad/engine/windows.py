@@ -1,4 +1,4 @@
-"""Which windows a pool replays, and how its experts begin."""
+"""Which windows a pool replays."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import numpy as np
 
 from ..geometry.quadratic import SQUARE
 from ..protocols import Array
-from .buffers import Buffers
-from .kernels.layout import AVERAGE_B, RANK, B
 
 SLIDING, ANEW = (0.0, 0.1, 0.02), (1.0, 0.2, 0.05)
 """Whether an expert begins anew; its prior; its floor, the probability that a label is wrong."""
@@ -34,12 +32,3 @@ def settings(memory: int | None) -> Array:
     sliding = [(max(1, memory // part), *SLIDING) for part in PARTS]
     lengths = [memory >> k for k in range(memory.bit_length()) if memory >> k >= SHORTEST]
     return np.array([*sliding, *((length, *ANEW) for length in reversed(lengths))], dtype=np.float64)
-
-
-def begun(buffers: Buffers, table: Array) -> Buffers:
-    """With experts of these settings, which begin small and at random: the same for all trackers of n features."""
-    stack, size = buffers.stack, (len(table), RANK, buffers.n)
-    stack.settings[:] = table
-    stack.L[:] = stack.average[:] = np.random.default_rng(0).normal(scale=0.3 / np.sqrt(buffers.n), size=size)
-    stack.numbers[:, [B, AVERAGE_B]] = 1.0
-    return buffers
