@@ -32,7 +32,7 @@ from ocelad import (
     compiled,
 )
 from ocelad.engine import BoxEngine, stack_engine
-from ocelad.engine.kernels import run
+from ocelad.engine.kernels import layout, run
 from ocelad.engine.mixture import columns
 from ocelad.engine.stack_engine import StackEngine
 from streams import comparisons
@@ -366,3 +366,17 @@ def test_loose_columns_are_mended():
     tracker.partial_fit(pairs[1000:], y[1000:])
     Q = columns(engine.stack, slot)
     np.testing.assert_allclose(Q.T @ Q, np.eye(Q.shape[1]), atol=1e-12)
+
+
+def test_buffers_that_are_full_where_columns_are_checked():
+    """Both happen between two calls of the kernel: it used to be called for ever, and to learn nothing."""
+    tracker = rice(regularizer=Unregularized(), base=2**20)._begin(20)
+    engine, pairs = tracker._engine, np.stack([np.eye(20), np.zeros((20, 20))], axis=1)
+    capacity = engine.buffers.columns
+    engine.stack.header[layout.TIME] = run.CHECK_EVERY - capacity
+    tracker.partial_fit(pairs[:capacity], -np.ones(capacity))
+    assert engine.t == run.CHECK_EVERY
+    assert engine.stack.rank.max() == engine.buffers.columns == capacity
+    tracker.partial_fit(pairs[capacity : capacity + 1], [-1])
+    assert engine.t == run.CHECK_EVERY + 1
+    assert engine.stack.rank.max() == capacity + 1

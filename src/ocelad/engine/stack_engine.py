@@ -206,7 +206,7 @@ class StackEngine:
             self.buffers = self.buffers.with_rows(stored + len(y))
         vectors = [_EMPTY if array is None else _contiguous(array) for array in (y, weight)]
         done = self._call(*_entries(u), *vectors, table, _NO_TABLE)
-        if self.t % run.CHECK_EVERY == 0:
+        if done and self.t % run.CHECK_EVERY == 0:
             self._reorthonormalize()
         elif done < u.shape[0]:
             rank, base = int(self.stack.rank[self.stack.order[: self.levels]].max()), self.recipe.base
