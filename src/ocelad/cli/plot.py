@@ -54,6 +54,7 @@ def plot(
             raise click.UsageError("an embedding needs --points TABLE and --label COLUMN.")
         with closing(read_rows(points, format)) as rows:
             figure = _embedding(saved_metric(path), rows, label)
+    out = out if Path(out).suffix else f"{out}.png"
     figure.savefig(out, dpi=110)
     click.echo(out)
 

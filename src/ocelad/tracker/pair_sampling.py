@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..protocols import Integers
+from ..weights import uniform
 
 Strategy = Literal["balanced", "random", "consecutive"]
 
@@ -34,8 +35,9 @@ def partners(
     """Indices of the compared points, for the points after the first ``seen``, in order.
 
     ``"consecutive"`` takes the ``count`` points before; ``"random"`` draws them from the memory; ``"balanced"``
-    draws too, and asks in turn for one of another class and one of the same, as far as there are any. ``number``
-    is that of the first new point in the whole stream. Where there are ``groups``, points meet only within theirs.
+    draws too, and asks by the toss of a coin for one of another class or of the same, as far as there are any: in
+    turn, what came would say what comes. ``number`` is that of the first new point in the whole stream. Where there are
+    ``groups``, points meet only within theirs.
 
     >>> rng = np.random.RandomState(0)
     >>> [indices.tolist() for indices in partners([7, 7, 8, 8], 2, "consecutive", memory=9, count=1, rng=rng)]
@@ -60,7 +62,7 @@ def partners(
             same = labels[recent] == labels[k]
             chosen = []
             for turn in (count * (number + k - seen) + j for j in range(count)):
-                wanted = recent[same if turn % 2 else ~same]
+                wanted = recent[same if uniform(0, turn) < 0.5 else ~same]
                 wanted = wanted if len(wanted) else recent
                 chosen.append(int(wanted[rng.randint(len(wanted))]))
         new += [k] * len(chosen)
