@@ -149,6 +149,16 @@ def test_a_decision_at_another_distance(decision, square):
     assert moved.slope == decision.slope
 
 
+@pytest.mark.parametrize("compressed", [True, False])
+@pytest.mark.parametrize(("threshold", "shift"), [(3.0, 700.0), (1e20, -700.0)])
+def test_a_threshold_that_may_not_move_farther_still_decides(threshold, shift, compressed):
+    decision = Decision(threshold, 0.05, shift, compressed)
+    squares = np.array([0.0, 1.0, 20.0, 1e6, 1e12, 1e14, 9.9e19, 1.1e20, 1e150, np.inf])
+    odds = decision.log_odds(squares)
+    np.testing.assert_array_equal(expit(odds) >= 0.5, squares <= decision.even)
+    assert (odds[:-1] >= odds[1:]).all()
+
+
 @pytest.mark.parametrize("m", [-1e9, -2.0, -1e-9, 0.0, 0.5, 1e4])
 def test_compression_is_odd_and_has_an_inverse(m):
     x = platt.compress(m)

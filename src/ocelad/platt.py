@@ -63,6 +63,7 @@ def compress(m: float) -> float:
 
 
 STEEPEST = 30.0  # in compressed margins, how far calibration may move a threshold
+UNEVEN = 1e-9  # log odds of which the probability differs from one half
 
 
 class Decision(NamedTuple):
@@ -91,4 +92,8 @@ class Decision(NamedTuple):
 
     def log_odds(self, squares: Any) -> Any:
         m = self.threshold - squares
-        return self.slope * (np.copysign(np.log1p(np.abs(m)), m) if self.compressed else m) + self.shift
+        odds = self.slope * (np.copysign(np.log1p(np.abs(m)), m) if self.compressed else m) + self.shift
+        if abs(self.shift) <= STEEPEST * self.slope:
+            return odds
+        # the threshold is not moved as far as the odds would have it: beyond it they give way
+        return np.where(squares > self.even, np.minimum(odds, -UNEVEN), np.maximum(odds, 0.0))
