@@ -130,6 +130,18 @@ def test_a_trace_has_what_was_predicted_and_what_it_cost(engine):
         np.testing.assert_array_equal(trace.weights[0], tracker.experts_["weight"])
 
 
+@pytest.mark.parametrize("scale", ["auto", "features", 1.0])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_trace_has_what_was_predicted_of_points_far_apart(engine, scale):
+    pairs, y, _, _ = stream(3, 60, 4)
+    pairs[[1, 5, 30, 50]] *= np.array([30.0, 50.0, 1e3, 100.0])[:, None, None]
+    tracker = MetricTracker(loss=ENGINES[engine][0], memory=32, scale=scale).partial_fit(pairs[:1], y[:1])
+    for k in range(1, 60):
+        probability, trace = tracker.mixture_proba(pairs[k : k + 1]), Trace(1)
+        tracker._learn(pairs[k : k + 1, 0] - pairs[k : k + 1, 1], y[k : k + 1].astype(float), trace=trace)
+        assert trace.probability[0] == pytest.approx(probability[0, 1], rel=1e-12)
+
+
 # Conformance
 
 

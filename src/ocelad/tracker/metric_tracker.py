@@ -28,15 +28,12 @@ from .algorithm_2 import algorithm_2, first_scale
 from .learning import LEARNED, learn, relearn
 from .levels import LevelVocabulary
 from .lock import Locked, locked
-from .units import Scale, norms, scaled
+from .units import Scale, into_units, norms, scaled
 from .vocabulary import ThresholdVocabulary, probabilities
 from .warm_start import WarmStart
 
 FEW = 32
 """Up to this many pairs are judged expert by expert; for more, the mixture is formed first."""
-
-VERY_FAR = 1e70
-"""In units of length: the squares of such differences are still far from the largest number."""
 
 
 class MetricTracker(
@@ -293,17 +290,16 @@ class MetricTracker(
         """The probabilities of "different" and "similar" by all experts of the pool, of shape (m, 2).
 
         It is the mixture of their probabilities, calibrated: no function of one distance, and better than
-        ``predict_proba``, which is one, where experts disagree. Only a pool has it (`GroupedShare`).
+        ``predict_proba``, which is one, where experts disagree. Points farther apart than experts have been shown,
+        ten units of length that is learned, count as that far. Only a pool has it (`GroupedShare`).
         """
         u = inputs.differences(pairs, type(self).__name__, self._form())
         engine = self._fitted()
         validate.same_width(u, self.n_features_in_, "pairs")
-        unit = self._scale.value
+        unit, longest = self._scale.value, self._scale.longest
         if isinstance(unit, np.ndarray):
             u, unit = in_units(u, unit), 1.0
-        rows = u / unit
-        if not inputs.moderate(rows):  # so far apart that squares would overflow: very far is as good
-            rows = scaled(u, [1.0 / max(unit, norm / VERY_FAR) for norm in norms(u)])
+        rows = scaled(u, [into_units(norm, unit, longest) for norm in norms(u)])
         return probabilities(engine.mixture_odds(rows))
 
     @locked

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,9 @@ FIRST = 16
 LONGEST = 10.0
 """A difference counts, and is learned from, as if it were at most this many units long. One wild value must
 neither set the unit nor throw M far away."""
+
+VERY_FAR = 1e70
+"""In units of length: the squares of such differences are still far from the largest number."""
 
 LARGEST = 1e35
 """With a scale that is not learned, the longest difference whose eighth power is still a number."""
@@ -47,6 +50,9 @@ LARGEST_SIZE = 1e300
 
 class Scale(Protocol):
     """A unit of length, and how it is updated."""
+
+    longest: ClassVar[float]
+    """In units: no expert has been shown a longer difference."""
 
     @property
     def value(self) -> float | Array: ...
@@ -72,6 +78,8 @@ class RunningScale:
     6.0
     """
 
+    longest: ClassVar[float] = LONGEST
+
     value: float = 1.0
     count: int = 0
     first: tuple[float, ...] = ()
@@ -89,7 +97,7 @@ class RunningScale:
                     ratio = min(norm / value, LONGEST)
                     value, first = value * math.sqrt(1.0 + (ratio * ratio - 1.0) / count), ()
             unit = old if before and known else value
-            factor = LONGEST / norm if norm > LONGEST * unit else 1.0 / unit
+            factor = into_units(norm, unit, LONGEST)
             factors.append(factor)
             ratios.append(min(1.0 / old / factor, FARTHEST))
         return scaled(u, factors), RunningScale(value, count, first), ratios
@@ -112,6 +120,8 @@ class FeatureScale:
            [-0.707,  0.707],
            [ 1.414,  0.   ]])
     """
+
+    longest: ClassVar[float] = LONGEST
 
     sizes: Array
     common: RunningScale = RunningScale()
@@ -165,6 +175,8 @@ class FeatureScale:
 class FixedScale:
     """A unit chosen beforehand."""
 
+    longest: ClassVar[float] = VERY_FAR
+
     value: float
 
     def normalise(
@@ -198,6 +210,11 @@ def norms(u: Any, parts: int = 1) -> list[float]:
         math.sqrt(s / parts) if 1e-200 < s < 1e200 else _careful_norm(row) / math.sqrt(parts)
         for s, row in zip(squares, rows, strict=True)
     ]
+
+
+def into_units(norm: float, unit: float, longest: float) -> float:
+    """The factor that a difference of this length is multiplied by, to be at most ``longest`` units long."""
+    return longest / norm if norm > longest * unit else 1.0 / unit
 
 
 def square(array: Array) -> float:
