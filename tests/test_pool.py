@@ -363,6 +363,18 @@ def test_huge_outliers(scale, size):
     assert_sound(tracker, wild)
 
 
+@pytest.mark.parametrize("scale", ["auto", "features", 1e-300])
+@pytest.mark.parametrize("m", [1, 40])
+def test_points_whose_distance_in_units_is_no_number(m, scale):
+    """Without a warning, which pytest makes an error."""
+    pairs, y, _, _ = stream(14, 40, 3)
+    tracker = MetricTracker(memory=32, scale=scale).partial_fit(1e-300 * pairs, y)
+    far = np.repeat(np.array([[[1e300, 0.0, 0.0], [0.0, 0.0, 1e300]]]), m, axis=0)
+    assert (tracker.predict(far) == -1).all()
+    assert (tracker.predict_proba(far)[:, 1] < 0.5).all()
+    assert np.isfinite(tracker.mixture_proba(far)).all()
+
+
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 1e12, 1e34])
 def test_a_unit_of_length_that_does_not_fit(size):
     pairs, y, _, _ = stream(14, 600, 5)

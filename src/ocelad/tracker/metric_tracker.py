@@ -279,7 +279,8 @@ class MetricTracker(
         """Distances, and what their squares say; of a few pairs without forming the metric."""
         if "_engine" in self.__dict__ and self.n_components is None and u.shape[0] <= FEW:
             validate.same_width(u, self.n_features_in_, "pairs")
-            rows = in_units(u, self._scale.value)
+            with np.errstate(over="ignore"):
+                rows = in_units(u, self._scale.value)
             if inputs.moderate(rows):
                 judged = self._engine.judge(rows)
                 return np.sqrt(np.maximum(judged.mixture[0], 0.0)), self._engine.decision(judged)
