@@ -36,8 +36,8 @@ def partners(
 
     ``"consecutive"`` takes the ``count`` points before; ``"random"`` draws them from the memory; ``"balanced"``
     draws too, and asks by the toss of a coin for one of another class or of the same, as far as there are any: in
-    turn, what came would say what comes. ``number`` is that of the first new point in the whole stream. Where there are
-    ``groups``, points meet only within theirs.
+    turn, what came would say what comes. ``number`` is that of the first new point in the whole stream.
+    Where there are ``groups``, points meet only within theirs.
 
     >>> rng = np.random.RandomState(0)
     >>> [indices.tolist() for indices in partners([7, 7, 8, 8], 2, "consecutive", memory=9, count=1, rng=rng)]
