@@ -50,7 +50,6 @@ from ocelad.baselines.diagonal import Diagonal
 from ocelad.baselines.dynamics import Moved
 from ocelad.baselines.rank_one import turned
 from ocelad.data import SCENARIO, DriftingClusters, blocks
-from ocelad.engine.stacked import Stacked
 from streams import comparisons
 
 DRIFTS, RATES = (0.0, 0.1, 0.3), (0.25, 1.0, 4.0)
@@ -130,12 +129,8 @@ def power(name):
     return -2 if any(word in name for word in ("AdaGrad", "FTRL", "von Neumann")) else -4
 
 
-def is_fast(tracker):
-    """Whether its learners are compiled, all in one stack or one by one."""
-    ensemble = tracker._engine.ocelad.ensemble
-    if isinstance(ensemble, Stacked):
-        return ensemble._now is not None
-    return all(isinstance(learner.estimate, Diagonal) for learner in ensemble.learners)
+def is_diagonal(tracker):
+    return all(isinstance(learner.estimate, Diagonal) for learner in tracker._engine.ocelad.ensemble.learners)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in SLOW])
@@ -150,8 +145,8 @@ def test_on_the_stream_of_the_study(name):
             tracker.partial_fit(block.pairs, block.y)
         assert_agree(fast, slow)
     assert fast._engine.t > 1500
-    assert is_fast(fast) == (name != "online ITML" and "FTRL" not in name)
-    assert not is_fast(slow)
+    assert is_diagonal(fast) == (name != "online ITML" and "FTRL" not in name)
+    assert not is_diagonal(slow)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e4])
@@ -195,7 +190,7 @@ def test_von_neumann_is_exact_where_black_boxes_are_not(scale):
     assert tracker.mu_ == pytest.approx(mu)
     assert moves > 50
     assert (lifted > 50) == (scale > 1.0)
-    assert is_fast(tracker)
+    assert is_diagonal(tracker)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..engine.stacked import Stacked
 from ..ensemble import Pool
 from ..geometry import Comid, Divergence, LogDet, Metric, NuclearNorm, Step
 from ..protocols import Ensemble, Learner, Spawn, is_number
@@ -47,7 +46,7 @@ class FixedRates:
             raise ValueError(f"factors must be numbers > 0, at least one, got {self.factors!r}")
 
     def __call__(self, spawn: Spawn[Metric]) -> Ensemble[Metric]:
-        return Stacked(Pool([diagonal(spawn)(factor**-2, None) for factor in self.factors]), spawn)
+        return Pool([diagonal(spawn)(factor**-2, None) for factor in self.factors])
 
 
 def comid(step: float, strength: float = 0.01) -> MetricTracker:

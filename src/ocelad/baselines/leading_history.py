@@ -14,10 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..engine.stacked import Stacked
 from ..ensemble import Slots, check_base
 from ..geometry import Metric
-from ..protocols import Array, E, Ensemble, Opening, Spawn, is_number
+from ..protocols import Array, E, Opening, Spawn, is_number
 from ..tracker import MetricTracker
 from ..weights import relative, softmax
 from .diagonal import diagonal
@@ -110,8 +109,8 @@ class ComidHistories:
     def __post_init__(self) -> None:
         check_base(self.base)
 
-    def __call__(self, spawn: Spawn[Metric]) -> Ensemble[Metric]:
-        return Stacked(Histories(diagonal(spawn), self.base), spawn)
+    def __call__(self, spawn: Spawn[Metric]) -> Histories[Metric]:
+        return Histories(diagonal(spawn), self.base)
 
 
 def leading_history(step: float, strength: float = 0.01, base: int = 1, rate: float = 0.3) -> MetricTracker:

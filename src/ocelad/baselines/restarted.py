@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..engine.stacked import Stacked
 from ..ensemble import Restarted, check_base
 from ..geometry import Metric
-from ..protocols import Array, Ensemble, Spawn, Weights
+from ..protocols import Array, Spawn, Weights
 from ..tracker import MetricTracker
 from ..weights import OceladWeights, SaolWeights, advanced
 from .diagonal import diagonal
@@ -26,8 +25,8 @@ class RestartedComid:
     def __post_init__(self) -> None:
         check_base(self.base)
 
-    def __call__(self, spawn: Spawn[Metric]) -> Ensemble[Metric]:
-        return Stacked(Restarted(diagonal(spawn), self.base), spawn)
+    def __call__(self, spawn: Spawn[Metric]) -> Restarted[Metric]:
+        return Restarted(diagonal(spawn), self.base)
 
 
 def restarted(

@@ -214,18 +214,6 @@ class StackEngine:
             self.reserve(active(base + self.t + 1, base), columns)
         return done
 
-    def reserve_slots(self, levels: int) -> None:
-        """This number of levels, of any rank, whose lengths are whatever has been written there."""
-        lengths = self.stack.lengths[: self.levels].copy()
-        self.buffers = self.buffers.with_capacity(levels, self.recipe.n)
-        self.stack.lengths[: len(lengths)], self.stack.header[layout.LEVELS] = lengths, levels
-
-    def learn_one(self, u: Array, y: Array, weight: Array) -> None:
-        """One comparison, for which there is capacity; nobody asks for the mixture."""
-        self._call(_contiguous(u), _DENSE, _DENSE, y, weight, _NO_TABLE, _NO_TABLE)
-        if self.t % run.CHECK_EVERY == 0:
-            self._reorthonormalize()
-
     def _step(self, u: Any, y: Array | None, weight: Array | None, trace: Trace) -> None:
         """One comparison under a combiner that has no compiled form."""
         p, levels, base = self.weights.mixture(self.state), self.levels, self.recipe.base
