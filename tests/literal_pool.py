@@ -24,6 +24,25 @@ def draw(t, expert, number, count):
     return ((x >> 33) * count) >> 31
 
 
+class Unit:
+    """The typical length of differences: the median of the first 16, then the root mean square."""
+
+    def __init__(self):
+        self.value, self.norms = 1.0, []
+
+    def __call__(self, *u):
+        """Differences in the unit from before, and no longer than ten of them; the unit then moves."""
+        norm = np.sqrt(np.mean([v @ v for v in u]))
+        before, known = self.value, len(self.norms) > 0
+        if norm > 0:
+            self.norms.append(norm if len(self.norms) < 16 else min(norm, 10 * before))
+            first, later = sorted(self.norms[:16]), np.array(self.norms[16:])
+            median = first[len(first) // 2]
+            self.value = np.sqrt((16 * median**2 + (later**2).sum()) / len(self.norms)) if len(later) else median
+        unit = before if known else self.value
+        return [v / max(unit, norm / 10) for v in u]
+
+
 class Platt:
     """Log odds a m + c of a margin m, learned online."""
 
@@ -149,7 +168,7 @@ class LiteralPool:
         self.scalings = []  # of each level
         self.margin, self.probability = Platt(5.0, 0.05), Platt(5.0, 0.05)
         self.u, self.y, self.weight = np.zeros((0, n)), np.zeros(0), np.zeros(0)
-        self.unit, self.norms = 1.0, []
+        self.unit = Unit()
         self.w = [np.full(len(windows), 1 / len(windows) / 3), np.array([1 / 3]), np.zeros(0)]  # by group
         self.open()
 
@@ -161,18 +180,6 @@ class LiteralPool:
             total = group.sum() if len(group) else 1 / 3
             group = np.append(group, group.mean() if len(group) else 1.0)
             self.w[2] = group / group.sum() * total
-
-    def in_units(self, *u):
-        """In the unit of length from before, and no longer than ten of them; the unit then moves."""
-        norm = np.sqrt(np.mean([v @ v for v in u]))
-        before, known = self.unit, len(self.norms) > 0
-        if norm > 0:
-            self.norms.append(norm if len(self.norms) < 16 else min(norm, 10 * before))
-            first, later = sorted(self.norms[:16]), np.array(self.norms[16:])
-            median = first[len(first) // 2]
-            self.unit = np.sqrt((16 * median**2 + (later**2).sum()) / len(self.norms)) if len(later) else median
-        unit = before if known else self.unit
-        return [v / max(unit, norm / 10) for v in u]
 
     def experts(self):
         """(M, threshold, floor) of each: the odds of a pair are the threshold minus u'Mu."""
@@ -212,7 +219,7 @@ class LiteralPool:
             self.w[g] = (0.99 * group / W + 0.01 / len(group)) * (0.999 * W + 0.001 / len(groups))
 
     def pair(self, u, y, weight=1.0):
-        (u,) = self.in_units(u)
+        (u,) = self.unit(u)
         p = self.probabilities(u)
         losses = -weight * np.log(np.where(y > 0, p, 1 - p))
         mixed = -np.log(np.concatenate(self.w) @ np.exp(-losses))
@@ -236,7 +243,7 @@ class LiteralPool:
 
     def triplet(self, near, far):
         """RICE's levels learn of an order; everyone is judged by it."""
-        near, far = self.in_units(near, far)
+        near, far = self.unit(near, far)
         odds = np.array([far @ M @ far - near @ M @ near for M, *_ in self.experts()])
         floors = np.array([floor for *_, floor in self.experts()])
         self.share(-np.log(floors + (1 - 2 * floors) * sigmoid(odds)))

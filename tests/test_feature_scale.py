@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import ocelad
+from literal_pool import Unit
 from ocelad import History, KeyedTrackers, MetricTracker, SupervisedMetricTracker
 from ocelad.neighbors import MovingIndex
 from ocelad.tracker.units import FeatureScale
@@ -38,7 +39,7 @@ class LiteralSizes:
 
     def __init__(self, n):
         self.seen = [[] for _ in range(n)]  # of each feature; beyond the first five no more than ten sizes
-        self.norms, self.unit = [], 1.0
+        self.unit = Unit()
 
     def size(self, i):
         first, later = sorted(self.seen[i][:5]), np.array(self.seen[i][5:])
@@ -48,13 +49,14 @@ class LiteralSizes:
         return np.sqrt((5 * median**2 + (later**2).sum()) / len(self.seen[i])) if len(later) else median
 
     def units(self):
-        return np.array([self.size(i) for i in range(len(self.seen))]) * self.unit
+        return np.array([self.size(i) for i in range(len(self.seen))]) * self.unit.value
 
     def measured(self, *u):
         """Differences in units from before them, no longer than ten together, one after the other."""
-        v = [row / (self.units() / self.unit) for row in u]
-        if not self.norms and np.any(u):  # the first only sets sizes and the unit
-            self.norms, self.unit = [norm := np.sqrt(np.mean([np.count_nonzero(row) for row in u]))], norm
+        v = [row / (self.units() / self.unit.value) for row in u]
+        if not self.unit.norms and np.any(u):  # the first only sets sizes and the unit
+            self.unit.value = np.sqrt(np.mean([np.count_nonzero(row) for row in u]))
+            self.unit.norms.append(self.unit.value)
             for row in u:
                 for i in np.flatnonzero(row):
                     self.seen[i].append(abs(row[i]))
@@ -63,15 +65,7 @@ class LiteralSizes:
             for i, x in enumerate(np.abs(row)):
                 if x > 0:
                     self.seen[i].append(x if len(self.seen[i]) < 5 else min(x, 10 * self.size(i)))
-        norm = np.sqrt(np.mean([row @ row for row in v]))
-        before, known = self.unit, len(self.norms) > 0
-        if norm > 0:
-            self.norms.append(norm if len(self.norms) < 16 else min(norm, 10 * before))
-            first, later = sorted(self.norms[:16]), np.array(self.norms[16:])
-            median = first[len(first) // 2]
-            self.unit = np.sqrt((16 * median**2 + (later**2).sum()) / len(self.norms)) if len(later) else median
-        unit = before if known else self.unit
-        return np.concatenate([row / max(unit, norm / 10) for row in v])
+        return np.concatenate(self.unit(*v))
 
 
 def differences(seed, steps, n=4):

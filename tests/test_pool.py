@@ -72,13 +72,15 @@ def assert_same(tracker, literal, pairs, tolerance):
     np.testing.assert_allclose(tracker.experts_["weight"], np.concatenate(literal.w), rtol=0, atol=tolerance)
     M, mu = literal.mixture()
     assert tracker.mu_ == pytest.approx(mu, rel=tolerance, abs=tolerance)
-    assert tracker.scale_ == pytest.approx(literal.unit, rel=1e-12)
-    N = tracker.get_mahalanobis_matrix() * literal.unit**2
+    assert tracker.scale_ == pytest.approx(literal.unit.value, rel=1e-12)
+    N = tracker.get_mahalanobis_matrix() * literal.unit.value**2
     np.testing.assert_allclose(N, M, rtol=0, atol=tolerance * np.abs(M).max())
     for metric, (M, mu, _) in zip(tracker.expert_metrics_, literal.experts(), strict=True):
-        np.testing.assert_allclose(metric.M * literal.unit**2, M, rtol=0, atol=tolerance * (1 + np.abs(M).max()))
+        np.testing.assert_allclose(
+            metric.M * literal.unit.value**2, M, rtol=0, atol=tolerance * (1 + np.abs(M).max())
+        )
         assert metric.mu == pytest.approx(mu, rel=tolerance, abs=tolerance)
-    expected = np.array([literal.predict((x - z) / literal.unit) for x, z in pairs])
+    expected = np.array([literal.predict((x - z) / literal.unit.value) for x, z in pairs])
     np.testing.assert_allclose(tracker.predict_proba(pairs)[:, 1], expected[:, 0], rtol=0, atol=tolerance)
     np.testing.assert_allclose(tracker.mixture_proba(pairs)[:, 1], expected[:, 1], rtol=0, atol=tolerance)
 
