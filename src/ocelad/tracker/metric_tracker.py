@@ -294,14 +294,22 @@ class MetricTracker(
         ``predict_proba``, which is one, where experts disagree. Points farther apart than experts have been shown,
         ten units of length that is learned, count as that far. Only a pool has it (`GroupedShare`).
         """
+        return probabilities(self._fitted().mixture_odds(self._rows(pairs)))
+
+    @locked
+    def expert_odds(self, pairs: Any) -> Array:
+        """Log odds of "similar" by each of ``experts_``, of shape (m, experts); of RICE alone, margins."""
+        judged = self._fitted().judge(self._rows(pairs))
+        return judged.threshold - judged.squared_distance
+
+    def _rows(self, pairs: Any) -> Any:
+        """Differences in the tracker's unit of length."""
         u = inputs.differences(pairs, type(self).__name__, self._form())
-        engine = self._fitted()
         validate.same_width(u, self.n_features_in_, "pairs")
         unit, longest = self._scale.value, self._scale.longest
         if isinstance(unit, np.ndarray):
             u, unit = in_units(u, unit), 1.0
-        rows = scaled(u, [into_units(norm, unit, longest) for norm in norms(u)])
-        return probabilities(engine.mixture_odds(rows))
+        return scaled(u, [into_units(norm, unit, longest) for norm in norms(u)])
 
     @locked
     def _judged(self, pairs: ArrayLike) -> tuple[Array, float, Decision]:
