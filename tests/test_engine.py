@@ -261,10 +261,13 @@ def fill(buffer, arrays):
 @given(
     n=st.integers(1, 300), slots=st.integers(2, 40), room=st.integers(1, 80).map(lambda k: 4 * k),
     dictionary=st.booleans(), replayed=st.integers(0, 14), memory=st.integers(1, 300), euclid=st.integers(0, 1),
+    maps=st.tuples(st.integers(0, 3), st.integers(1, 200)),
 )  # fmt: skip
-def test_nothing_overlaps_and_nothing_is_left_over(n, slots, room, dictionary, replayed, memory, euclid):
+def test_nothing_overlaps_and_nothing_is_left_over(n, slots, room, dictionary, replayed, memory, euclid, maps):
     height = room + layout.RECENT_CAPACITY if dictionary else 0
-    header = [n, slots, room, height, replayed, memory if replayed else 0, replayed + euclid]
+    number, mapped = maps if replayed and maps[0] else (0, 0)
+    header = [n, slots, room, height, replayed * (1 + number), memory if replayed else 0]
+    header += [header[-2] + euclid, number, mapped, replayed if number else 0]
     floats, integers, singles = (np.zeros(size, kind) for size, kind in zip(
         layout.stack_sizes(*header), (float, np.int64, np.float32), strict=True
     ))  # fmt: skip

@@ -33,9 +33,10 @@ def real(value: Any, name: str, expected: str) -> Array:
     return array
 
 
-def same_width(rows: Any, n_features: int, name: str) -> Any:
-    if rows.shape[1] != n_features:
-        raise ValueError(f"{name} must have {n_features} features, as before, got {rows.shape[1]}")
+def same_width(rows: Any, n_features: int, name: str, parts: int = 1) -> Any:
+    """Rows of as many features as before, or of several points side by side."""
+    if rows.shape[1] != n_features * parts:
+        raise ValueError(f"{name} must have {n_features} features, as before, got {rows.shape[1] // parts}")
     return rows
 
 

@@ -32,6 +32,8 @@ class BoxEngine:
     Under `GroupedShare` the ensemble is a pool that speaks log odds (`engine.experts`), its mixture calibrated.
     """
 
+    nonlinear: str | None = None  # these experts exist only compiled
+
     def __init__(self, ocelad: Ocelad[Metric], loss: MarginLoss, recipe: Recipe, memory: int | None) -> None:
         self.ocelad, self.loss, self.recipe, self.memory = ocelad, loss, recipe, memory
         self.pooled = isinstance(ocelad.weights, GroupedShare)
@@ -98,6 +100,12 @@ class BoxEngine:
         trace.table[k, :EXPERTS] = predicted
         trace.weights[k, :experts], trace.losses[k, :experts] = ocelad.probabilities, ocelad.losses
         trace.kinds, trace.lengths = self._kinds(), ocelad.lengths.copy()
+
+    def mixture_of_maps(self) -> tuple[Any, list[Array]]:
+        return None, []
+
+    def observe(self, points: Array) -> None:
+        """There are no landmarks to take from them."""
 
     def judge(self, u: Any) -> Judgement:
         metrics = self.metrics()

@@ -38,8 +38,9 @@ class Buffers:
     dictionary
         Whether the learners have dictionaries.
     pool
-        The number of experts that replay windows, the length of the longest, and the number of experts that are
-        there from the start: those, and the Euclidean distance.
+        The number of experts that replay windows, the length of the longest, the number of experts that are there
+        from the start: those, and the Euclidean distance; the number of feature maps, and of each the features and
+        the experts.
     rows
         The number of replayed comparisons that there is memory for, if the longest window is not shorter.
     singles
@@ -53,15 +54,15 @@ class Buffers:
         slots: int,
         columns: int,
         dictionary: bool,
-        pool: tuple[int, int, int] = (0, 0, 0),
+        pool: tuple[int, ...] = (0, 0, 0, 0, 0, 0),
         rows: int = ROWS,
         singles: np.ndarray[Any, Any] | None = None,
     ) -> None:
         self.n, self.base, self.slots, self.dictionary, self.pool = n, base, slots, dictionary, pool
-        self.columns, (replayed, memory, fixed) = _multiple_of_four(columns), pool
+        self.columns, (replayed, memory, fixed, *mapped) = _multiple_of_four(columns), pool
         self.rows = min(rows, memory)
         height = self.columns + layout.RECENT_CAPACITY if dictionary else 0
-        self.sizes = n, slots, self.columns, height, replayed, self.rows, fixed
+        self.sizes = n, slots, self.columns, height, replayed, self.rows, fixed, *mapped
         floats, integers, single = layout.stack_sizes(*self.sizes)
         self.floats, self.integers = np.zeros(floats), np.zeros(integers, dtype=np.int64)
         self.singles = np.zeros(single, SINGLE) if singles is None else singles
@@ -72,10 +73,15 @@ class Buffers:
         stack.losses[:], stack.calibration[:, platt.SLOPE] = np.nan, 1.0
 
     def with_experts(self, settings: Array) -> Buffers:
-        """These, with experts of such windows, which begin small and at random: the same for all of n features."""
-        stack, size = self.stack, (len(settings), layout.RANK, self.n)
-        stack.settings[:] = settings
-        stack.L[:] = stack.average[:] = np.random.default_rng(0).normal(scale=0.3 / np.sqrt(self.n), size=size)
+        """These, with experts of such windows, for the given features and for those of each map; they begin small
+        and at random, the same for all of as many features."""
+        stack, rng, (*_, maps, mapped, per_map) = self.stack, np.random.default_rng(0), self.pool
+        stack.settings[:], end = settings, 0
+        for block in range(1 + maps):
+            first, width = end, mapped if block else self.n
+            end += per_map if block else len(settings) - maps * per_map
+            L = rng.normal(scale=0.3 / np.sqrt(width), size=(end - first, layout.RANK, width))
+            stack.L[first:end, :, :width] = stack.average[first:end, :, :width] = L
         stack.numbers[:, [layout.B, layout.AVERAGE_B]] = 1.0
         return self
 

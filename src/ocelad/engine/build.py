@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..geometry.comid import Recipe
 from ..geometry.divergences import Frobenius
 from ..geometry.losses import Hinge, Logistic, MarginLoss, SquaredHinge
@@ -25,13 +27,15 @@ def has_kernels(recipe: Recipe, loss: MarginLoss, weights: Weights) -> bool:
     )
 
 
-def rice_engine(recipe: Recipe, loss: MarginLoss, weights: Weights, memory: int | None = None) -> Engine:
+def rice_engine(
+    recipe: Recipe, loss: MarginLoss, weights: Weights, memory: int | None = None, nonlinear: Any = None
+) -> Engine:
     """RICE of COMID learners under a combiner, or a pool with it: compiled where there are kernels."""
-    if not has_kernels(recipe, loss, weights):
+    if not has_kernels(recipe, loss, weights) and nonlinear is None:
         return box_engine(recipe.black_boxes(), loss, weights, recipe, memory)
     from .stack_engine import StackEngine
 
-    return StackEngine(recipe, loss, weights, memory)
+    return StackEngine(recipe, loss, weights, memory, nonlinear)
 
 
 def box_engine(

@@ -99,7 +99,7 @@ class Replayed:
 
     def __init__(self, n: int, memory: int) -> None:
         table = windows.settings(memory)
-        self.buffers = Buffers(n, 1, 1, 1, False, (len(table), memory, len(table))).with_experts(table)
+        self.buffers = Buffers(n, 1, 1, 1, False, (len(table), memory, len(table), 0, 0, 0)).with_experts(table)
         self.mixed, self.p = 0.0, np.zeros(len(table))
 
     def __copy__(self) -> Replayed:

@@ -32,7 +32,7 @@ def arrays(stack: layout.Stack, losses: Array, log_weights: Array, calibration: 
         "calibration": calibration,
         "replayed": stack.numbers.copy(),
         "stored": stack.header[[layout.STORED]],
-        "metrics": np.stack([stack.L, stack.average, stack.moment]).reshape(-1, stack.header[layout.N]),
+        "metrics": np.stack([stack.L, stack.average, stack.moment]).reshape(-1, stack.L.shape[2]),
         "ring": np.column_stack([stack.ring[:rows], stack.labels[:rows]]),
     }
 
@@ -44,7 +44,8 @@ def restore(
 
     Returned are buffers that have taken over what replayed experts have learned, ``fixed`` and ``calibration``.
     """
-    stack, n, single = memory.stack, memory.n, buffers.SINGLE
+    stack, single = memory.stack, buffers.SINGLE
+    long, width = stack.L.shape[2], stack.ring.shape[1]
     replayed = len(stack.settings)
     stored = int(take(learned, "stored", (1,), np.int64)[0])
     most = t if replayed else 0
@@ -79,17 +80,17 @@ def restore(
     if not ((numbers[:, layout.EXCESS] >= 0.0) & (numbers[:, layout.EXCESS] <= LIMIT)).all():
         raise ValueError(f"replayed must have excess losses from 0 to {LIMIT:g}")
     _check_size("replayed", numbers[:, : layout.SQUARE_B])
-    metrics = take(learned, "metrics", (3 * replayed * layout.RANK, n), single)
+    metrics = take(learned, "metrics", (3 * replayed * layout.RANK, long), single)
     _check_size("metrics", metrics)
-    ring = take(learned, "ring", (rows, n + 1), single)
-    weights = np.abs(ring[:, n])
+    ring = take(learned, "ring", (rows, width + 1), single)
+    weights = np.abs(ring[:, width])
     if not ((weights >= single(LIGHTEST)) & (weights <= single(platt.HEAVIEST))).all():
         raise ValueError(f"ring must have labels of weights from {LIGHTEST:g} to {platt.HEAVIEST:g}")
     memory = memory.with_rows(stored)
     stack = memory.stack
     stack.header[layout.STORED], stack.numbers[:] = stored, numbers
-    stack.L[:], stack.average[:], stack.moment[:] = metrics.reshape(3, replayed, layout.RANK, n)
-    stack.ring[:rows], stack.labels[:rows] = ring[:, :n], ring[:, n]
+    stack.L[:], stack.average[:], stack.moment[:] = metrics.reshape(3, replayed, layout.RANK, long)
+    stack.ring[:rows], stack.labels[:rows] = ring[:, :width], ring[:, width]
     stack.ring[rows:], stack.labels[rows:] = 0.0, 0.0
     return memory, table, calibration
 

@@ -47,6 +47,10 @@ class Engine(Protocol):
         """The longest window that a pool replays."""
 
     @property
+    def nonlinear(self) -> str | None:
+        """Whether it has experts on feature maps: then rows are (u, x, z), a difference and its two points."""
+
+    @property
     def t(self) -> int:
         """The number of comparisons learned."""
 
@@ -75,6 +79,12 @@ class Engine(Protocol):
 
     def mixture(self) -> tuple[Dense | Parts, float]:
         """The quadratic form and the threshold that are in charge now."""
+
+    def mixture_of_maps(self) -> tuple[Any, list[Array]]:
+        """The feature maps, if there are any yet, and of each the matrix that is in charge now."""
+
+    def observe(self, points: Array) -> None:
+        """Points that nobody has compared: landmarks may be taken from them."""
 
     def decision(self, judged: Judgement | None = None) -> Decision:
         """What squared distances say now; experts that have just judged something need not be asked again."""

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..protocols import Array, Integers
-from . import pool_snapshot, windows
+from . import gathered, pool_snapshot, windows
 from .checks import LEVEL, Columns, integer_column, split, take, take_levels
 from .kernels import layout, scratch
+from .landmarks import LANDMARKS, WIDTHS
 from .protocol import Arrays
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ ORTHONORMAL = 1e-3
 _COEFFICIENT = 1e6  # factors have far smaller entries; with larger ones, orthonormality would be luck
 
 
-def names(dictionary: bool, pooled: bool) -> tuple[str, ...]:
+def names(dictionary: bool, pooled: bool, nonlinear: bool) -> tuple[str, ...]:
     """The arrays of a snapshot."""
-    pool = pool_snapshot.NAMES if pooled else ()
+    pool = (*(pool_snapshot.NAMES if pooled else ()), *(gathered.NAMES if nonlinear else ()))
     if dictionary:
         return "levels", "recent", "recent_features", "features", "dictionary", "factors", "eigenvalues", *pool
     return "levels", "columns", *pool
@@ -47,7 +48,9 @@ def arrays(engine: StackEngine) -> Arrays:
     stack, fixed = engine.stack, engine.fixed
     calibration = stack.calibration[: layout.LEVEL + engine.levels].copy()
     log_weights = stack.combiner[:fixed, layout.LOG_WEIGHT]
-    return _levels(engine) | pool_snapshot.arrays(stack, stack.losses[:fixed], log_weights, calibration)
+    pool = pool_snapshot.arrays(stack, stack.losses[:fixed], log_weights, calibration)
+    mapped = gathered.arrays(engine.gathered, engine._maps, engine.recipe.n) if engine.nonlinear else {}
+    return _levels(engine) | pool | mapped
 
 
 def _levels(engine: StackEngine) -> Arrays:
@@ -88,14 +91,15 @@ def _table(columns: Sequence[np.ndarray[Any, Any]], state: Array) -> Array:
     return table
 
 
-def footprint(n: int, levels: int, columns: int, matrices: int, memory: int) -> int:
+def footprint(n: int, levels: int, columns: int, matrices: int, memory: int, nonlinear: bool) -> int:
     """An upper bound, in bytes, of what it takes to build and check an engine of this size, with at most
     ``columns`` columns in a level, this number of n x n matrices, and a pool of this memory."""
     slots, capacity = 2 * levels + 10, min(n + 3, 2 * columns + 16)  # those of the new arrays, and of the first
     height = capacity + layout.RECENT_CAPACITY
     memory = memory if n <= windows.WIDE else 0
-    replayed = 3 + memory.bit_length() if memory else 0
-    sizes = n, slots, capacity, height, replayed, memory, replayed + 1
+    maps, mapped = (len(WIDTHS), LANDMARKS) if nonlinear else (0, 0)
+    replayed = (3 + memory.bit_length()) * (1 + maps) if memory else 0
+    sizes = n, slots, capacity, height, replayed, memory, replayed + 1, maps, mapped, 0
     floats, integers, singles = layout.stack_sizes(*sizes)
     checking = 3 * (n + 4) * height + 4 * height * height
     return 8 * (2 * (floats + integers + singles) + sum(scratch.sizes(*sizes)) + checking + 10 * matrices * n * n)
@@ -136,6 +140,8 @@ def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
         stack = new.stack
         stack.losses[: new.fixed], stack.combiner[: new.fixed, layout.LOG_WEIGHT] = fixed.T
         stack.calibration[: len(calibration)] = calibration
+    if new.nonlinear:
+        new.gathered, new._maps = gathered.restored(learned, n, t)
     return copy.copy(new) if new is engine or new.pooled else new  # that of single precision is still shared
 
 

@@ -9,8 +9,10 @@ comparison at a time, and all else is the same.
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit, logit
@@ -30,7 +32,9 @@ from ..protocols import Array, Integers, Opening, Weights
 from ..weights import FixedShare, OceladWeights
 from . import snapshot, windows
 from .buffers import COLUMNS, SLOTS, Buffers
+from .gathered import Gathered
 from .kernels import layout, run
+from .landmarks import LANDMARKS, WIDTHS, FeatureMaps
 from .mixture import columns, weighted_sum
 from .protocol import Arrays, Judgement
 from .rows import select
@@ -42,6 +46,9 @@ DICTIONARY_FULL = 400  # and from this many on where nothing keeps the rank down
 ORTHONORMAL = 1e-14  # columns farther than this from orthonormal are made orthonormal again
 LOSSES: dict[type, int] = {Hinge: layout.HINGE, SquaredHinge: layout.SQUARED_HINGE, Logistic: layout.LOGISTIC}
 
+Nonlinear = Literal["common", "features"]
+"""Whether features of points have a common unit of length, or one each, when they are mapped."""
+
 _EMPTY: Array = np.zeros(0)
 _DENSE: Integers = np.zeros(0, dtype=np.int64)
 _NO_TABLE: Array = np.zeros((0, 0))
@@ -50,11 +57,31 @@ _NO_TABLE: Array = np.zeros((0, 0))
 class StackEngine:
     """The retro-initialised ensemble of COMID learners on (M, mu), under any combiner; or a pool with it."""
 
-    def __init__(self, recipe: Recipe, loss: MarginLoss, weights: Weights, memory: int | None = None) -> None:
-        self.recipe, self.loss, self.weights, self.memory = recipe, loss, weights, memory
+    def __init__(
+        self,
+        recipe: Recipe,
+        loss: MarginLoss,
+        weights: Weights,
+        memory: int | None = None,
+        nonlinear: Nonlinear | None = None,
+    ) -> None:
+        self.recipe, self.loss, self.weights, self.memory, self.nonlinear = (
+            recipe,
+            loss,
+            weights,
+            memory,
+            nonlinear,
+        )
+        self.gathered = Gathered() if nonlinear else None
+        self._maps: Array = _EMPTY
         self.pooled = isinstance(weights, GroupedShare)
         self.has_fixed = self.pooled and recipe.n <= windows.WIDE
         table = windows.settings(memory if self.has_fixed else None)
+        maps = (0, 0, 0)
+        if nonlinear and memory is not None:
+            more = windows.map_settings(memory)
+            maps = len(WIDTHS), LANDMARKS, len(more)
+            table = np.concatenate([table, *[more] * len(WIDTHS)])
         strength = recipe.descent.regularizer.strength
         self.dictionary = recipe.n >= (DICTIONARY if strength > 0.0 else DICTIONARY_FULL)
         self.max_rank = recipe.n if recipe.max_rank is None else min(recipe.max_rank, recipe.n)
@@ -63,7 +90,7 @@ class StackEngine:
             s, V = np.linalg.eigh(sigma)
             sigma, s, V = 0.0, s[s > 0], V[:, s > 0]
         columns = max(COLUMNS, min(recipe.n, len(s) + 1))
-        pool = len(table), memory or 0 if len(table) else 0, len(table) + self.has_fixed
+        pool = len(table), memory or 0 if len(table) else 0, len(table) + self.has_fixed, *maps
         self.buffers = Buffers(recipe.n, recipe.base, SLOTS, columns, self.dictionary, pool).with_experts(table)
         self._write_options()
         self._write_origin(sigma, s, V)
@@ -82,12 +109,20 @@ class StackEngine:
         return int(self.buffers.integers[layout.FIXED])
 
     def _groups(self, levels: int) -> list[int]:
-        """The group of each expert: those that replay, the Euclidean distance, the levels."""
-        replayed = len(self.stack.settings)
-        return [0] * replayed + [1] * (self.fixed - replayed) + [2] * levels
+        """The group of each expert: those that replay, the Euclidean distance, the levels, those of each map."""
+        groups = [0, *range(3, 3 + len(self._blocks) - 1)]
+        replayed = [group for group, own in zip(groups, self._blocks, strict=True) for _ in range(*own)]
+        return [*replayed, *[1] * (self.fixed - len(replayed)), *[2] * levels]
+
+    @property
+    def _blocks(self) -> list[tuple[int, int]]:
+        """The first expert and the end of those that replay the given features, and of those of each map."""
+        *_, maps, _, per_map = self.buffers.pool
+        starts = [len(self.stack.settings) - k * per_map for k in range(maps, -1, -1)]
+        return list(pairwise([0, *starts]))
 
     def _kinds(self, levels: int) -> list[str]:
-        return [("replay", "euclid", "rice")[group] for group in self._groups(levels)]
+        return [("replay", "euclid", "rice", "kernel")[min(group, 3)] for group in self._groups(levels)]
 
     def lengths(self, levels: int) -> Array:
         """The time-scale of each expert."""
@@ -102,7 +137,8 @@ class StackEngine:
 
     def __reduce__(self) -> Any:
         """A pickle has what a file has, and is checked like one."""
-        return _unpickled, (self.recipe, self.loss, self.weights, self.memory, self.t, self.snapshot())
+        parts = self.recipe, self.loss, self.weights, self.memory, self.nonlinear
+        return _unpickled, (parts, self.t, self.snapshot())
 
     def _with(self, buffers: Buffers) -> StackEngine:
         other = object.__new__(StackEngine)
@@ -194,10 +230,35 @@ class StackEngine:
                     self._step(*select(slice(k, k + 1), u, y, weight), row)
                     pause()
             return
-        while done < count:
-            part = slice(done, min(count, done + BLOCK))
-            table = _NO_TABLE if trace is None else trace.table[part]
-            done += self._learn(*select(part, u, y, weight), table)
+        with hold_interrupts() if self.gathered is not None else nullcontext(_nothing) as pause:
+            while done < count:
+                part = slice(done, min(count, done + BLOCK))
+                if self.gathered is not None:  # one by one, up to where there are maps
+                    part = slice(done, done + 1)
+                table = _NO_TABLE if trace is None else trace.table[part]
+                some = select(part, u, y, weight)
+                learned = self._learn(*some, table)
+                if self.gathered is not None and learned:
+                    self._gather(self.gathered.with_comparison(*some))
+                done += learned
+                pause()
+
+    def observe(self, points: Array) -> None:
+        """Points that nobody has compared: landmarks may be taken from them."""
+        if self.gathered is not None:
+            with hold_interrupts():
+                self._gather(self.gathered.with_points(points))
+
+    def _gather(self, gathered: Gathered) -> None:
+        """Take feature maps from what has been gathered, if that is enough, and learn it again with them."""
+        if not gathered.enough:
+            self.gathered = gathered
+            return
+        again = StackEngine(self.recipe, self.loss, self.weights, self.memory, self.nonlinear)
+        again.gathered, again._maps = None, gathered.maps(self.nonlinear == "features")
+        for comparison in gathered.comparisons:
+            again.run(*comparison)
+        self.buffers, self._maps, self.gathered = again.buffers, again._maps, None
 
     def _learn(self, u: Any, y: Array | None, weight: Array | None, table: Array) -> int:
         """A block of comparisons, up to where the buffers become too small: then they grow."""
@@ -232,7 +293,7 @@ class StackEngine:
         """Compiled code, with the buffers and this thread's scratch."""
         entry: Any = run.run
         buffers = self.buffers
-        memory = (buffers.floats, buffers.integers, buffers.singles, *buffers.scratch())
+        memory = (buffers.floats, buffers.integers, buffers.singles, self._maps, *buffers.scratch())
         given = (*arguments, *memory, self.dictionary or None)
         if self.dictionary in _READY:
             return entry(*given)
@@ -254,7 +315,7 @@ class StackEngine:
 
     def judge(self, u: Any) -> Judgement:
         if not u.shape[0]:  # thresholds are computed along with a row
-            one = self.judge(np.zeros((1, self.recipe.n)))
+            one = self.judge(np.zeros((1, self.width)))
             return Judgement(
                 one.squared_distance[:0], one.threshold, one.weight, (one.mixture[0][:0], one.mixture[1])
             )
@@ -279,7 +340,7 @@ class StackEngine:
         return slope * logit(p @ judged.weight) + shift
 
     def mixture(self) -> tuple[Dense | Parts, float]:
-        judged = self.judge(np.zeros((0, self.recipe.n)))
+        judged = self.judge(np.zeros((0, self.width)))
         return self._weighted_sum(judged.weight), judged.mixture[1]
 
     def _weighted_sum(self, p: Array) -> Dense | Parts:
@@ -287,15 +348,32 @@ class StackEngine:
         stack, slots = self.stack, self.stack.order[: self.levels]
         if not self.pooled:
             return weighted_sum(stack, slots, p)
-        slopes, replayed = stack.calibration[:, platt.SLOPE], len(stack.settings)
+        slopes, euclid = stack.calibration[:, platt.SLOPE], self.fixed - 1
         form = weighted_sum(stack, slots, p[self.fixed :] * slopes[layout.LEVEL : layout.LEVEL + self.levels])
-        rows = (stack.average * np.sqrt(p[:replayed])[:, None, None]).reshape(-1, self.recipe.n)
         return form.plus(
-            rows.astype(np.float64), float(p[replayed] * slopes[layout.EUCLID]) if self.has_fixed else 0.0
+            self._rows(0, p).astype(np.float64),
+            float(p[euclid] * slopes[layout.EUCLID]) if self.has_fixed else 0.0,
         )
 
+    def _rows(self, block: int, p: Array) -> Array:
+        """Rows R with R'R = sum_j p_j L_j'L_j over experts that replay given features, or those of a map."""
+        own, width = slice(*self._blocks[block]), LANDMARKS if block else self.recipe.n
+        return (self.stack.average[own, :, :width] * np.sqrt(p[own])[:, None, None]).reshape(-1, width)
+
+    def mixture_of_maps(self) -> tuple[FeatureMaps | None, list[Array]]:
+        """The feature maps, if there are any yet, and of each the matrix that is in charge now."""
+        p = self.judge(np.zeros((0, self.width))).weight
+        rows = [self._rows(block, p).astype(np.float64) for block in range(1, 1 + len(WIDTHS))]
+        maps = FeatureMaps.of(self._maps, self.recipe.n) if len(self._maps) else None
+        return maps, [R.T @ R for R in rows]
+
+    @property
+    def width(self) -> int:
+        """The length of a row of `run` and `judge`: a difference and, where there are maps, its two points."""
+        return 3 * self.recipe.n if self.nonlinear else self.recipe.n
+
     def decision(self, judged: Judgement | None = None) -> Decision:
-        threshold = (judged or self.judge(np.zeros((0, self.recipe.n)))).mixture[1]
+        threshold = (judged or self.judge(np.zeros((0, self.width)))).mixture[1]
         if not self.pooled:
             return Decision(max(1.0, threshold))
         slope, shift = self.stack.calibration[layout.MARGIN, : platt.SHIFT + 1].tolist()
@@ -307,16 +385,18 @@ class StackEngine:
         table["kind"], table["length"] = self._kinds(self.levels), self.lengths(self.levels)
         table["loss"] = self.stack.losses[:experts]
         if self._python_state is None:
-            table["weight"] = self.judge(np.zeros((0, self.recipe.n))).weight  # to the bit those of a trace
+            table["weight"] = self.judge(np.zeros((0, self.width))).weight  # to the bit those of a trace
         else:
             table["weight"] = self.weights.probabilities(self.state)
         return table
 
     def metrics(self) -> list[Metric]:
-        thresholds = self.judge(np.zeros((0, self.recipe.n))).threshold
-        return [
-            Metric(self._weighted_sum(p).M, mu) for p, mu in zip(np.eye(len(thresholds)), thresholds, strict=True)
-        ]
+        thresholds, blocks = self.judge(np.zeros((0, self.width))).threshold, self._groups(self.levels)
+        found = []
+        for p, mu, group in zip(np.eye(len(thresholds)), thresholds, blocks, strict=True):
+            R = self._rows(max(0, group - 2), p)
+            found.append(Metric(R.T @ R if group > 2 else self._weighted_sum(p).M, mu))
+        return found
 
     @property
     def discarded(self) -> Array:
@@ -324,7 +404,7 @@ class StackEngine:
 
     @property
     def learned(self) -> tuple[str, ...]:
-        return snapshot.names(self.dictionary, self.pooled)
+        return snapshot.names(self.dictionary, self.pooled, self.nonlinear is not None)
 
     def snapshot(self) -> Arrays:
         return snapshot.arrays(self)
@@ -333,10 +413,8 @@ class StackEngine:
         return snapshot.restored(self, t, learned)
 
 
-def _unpickled(
-    recipe: Recipe, loss: MarginLoss, weights: Weights, memory: int | None, t: int, learned: Arrays
-) -> StackEngine:
-    return StackEngine(recipe, loss, weights, memory).restored(t, learned)
+def _unpickled(parts: tuple[Any, ...], t: int, learned: Arrays) -> StackEngine:
+    return StackEngine(*parts).restored(t, learned)
 
 
 _READY: set[bool] = set()  # which of the two forms this process has used already
@@ -352,3 +430,7 @@ def _entries(u: Any) -> tuple[Array, Integers, Integers]:
 def _contiguous(array: Array) -> Array:
     """A copy if it is strided or read-only: for other types of arrays all would be compiled again."""
     return array if array.flags.carray else array.copy()
+
+
+def _nothing() -> None:
+    pass

@@ -13,7 +13,7 @@ from ..protocols import Array
 LEAST = 1e-300
 """A probability of which the logarithm is a number."""
 
-KINDS = ("replay", "euclid", "rice", "learner")
+KINDS = ("replay", "euclid", "rice", "learner", "kernel")
 
 EXPERT = np.dtype([("kind", "U7"), ("length", np.float64), ("weight", np.float64), ("loss", np.float64)])
 

@@ -13,6 +13,9 @@ SLIDING, ANEW = (0.0, 0.1, 0.02), (1.0, 0.2, 0.05)
 PARTS = (16, 4, 1)
 """Into how many parts the windows that slide divide the memory."""
 
+ANEW_PARTS = (32, 8, 1)
+"""And those of feature maps that begin anew."""
+
 SHORTEST = 32
 
 WIDE = SQUARE
@@ -32,3 +35,14 @@ def settings(memory: int | None) -> Array:
     sliding = [(max(1, memory // part), *SLIDING) for part in PARTS]
     lengths = [memory >> k for k in range(memory.bit_length()) if memory >> k >= SHORTEST]
     return np.array([*sliding, *((length, *ANEW) for length in reversed(lengths))], dtype=np.float64)
+
+
+def map_settings(memory: int) -> Array:
+    """The same for the experts of a feature map: fewer that begin anew, for each costs as much as a hundred
+    features do.
+
+    >>> map_settings(2048)[:, 0].astype(int)
+    array([ 128,  512, 2048,   64,  256, 2048])
+    """
+    anew = [(max(SHORTEST, memory // part), *ANEW) for part in ANEW_PARTS]
+    return np.concatenate([settings(memory)[: len(PARTS)], anew])

@@ -22,7 +22,7 @@ from ..intervals import Intervals, active
 from ..protocols import Array, snapshot
 from ..tracker import MetricTracker
 from ..tracker.algorithm_2 import algorithm_2, first_scale, recipe_of
-from ..tracker.inputs import preprocessor
+from ..tracker.inputs import features, preprocessor
 from ..tracker.learning import LEARNED
 from ..tracker.units import COUNT, FIRST, SIZE, FeatureScale, FixedScale, RunningScale, Scale
 from . import options
@@ -33,6 +33,7 @@ from .kinds import room
 UNSAVED = {
     *LEARNED,
     "preprocessor_",
+    "features_",
     "_history",
     "_own_lock",
 }  # saved in another form, or not at all
@@ -105,6 +106,8 @@ def _check_unchanged(tracker: MetricTracker, engine: Engine, settings: options.O
         (anew is recipe or _same_recipe(anew, recipe))
         and (tracker.weights, tracker.loss) == (engine.weights, engine.loss)
         and tracker.memory == engine.memory
+        and tracker.nonlinear == (engine.nonlinear is not None)
+        and features(tracker.features) == tracker.features_
         and type(scale) is type(tracker._scale)
         and (not isinstance(scale, FixedScale) or scale == tracker._scale)
         and options.same_preprocessor(tracker)
@@ -168,7 +171,7 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     tracker._scale = _scale(scale, entries, arrays)
     tracker._threshold = None if entries["threshold"] is None else float(entries["threshold"])
     tracker._given, tracker.n_features_in_ = None, n
-    tracker.preprocessor_ = preprocessor(tracker.preprocessor)
+    tracker.preprocessor_, tracker.features_ = preprocessor(tracker.preprocessor), features(tracker.features)
     if entries["feature_names"] is not None:
         tracker.feature_names_in_ = np.array(entries["feature_names"], dtype=object)
     if entries["history"] is not None:
@@ -199,9 +202,10 @@ def _check_size(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker,
     starts = (entries["given"] is not None) + isinstance(tracker.origin, np.ndarray)
     boxes = 0 if "columns" in arrays or "dictionary" in arrays else levels + 1
     memory = tracker.memory if isinstance(tracker.weights, GroupedShare) and type(tracker.memory) is int else 0
-    if footprint(n, levels, n, starts + boxes, memory) <= limit:
+    bends = tracker.nonlinear is True
+    if footprint(n, levels, n, starts + boxes, memory, bends) <= limit:
         return
-    if starts or footprint(n, levels, 0 if boxes else widest(n, arrays), boxes, memory) > limit:
+    if starts or footprint(n, levels, 0 if boxes else widest(n, arrays), boxes, memory, bends) > limit:
         raise ValueError(f"a tracker of {n} features with {levels} levels may take more than {limit} bytes")
 
 

@@ -75,6 +75,9 @@ def encode(options: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
     return entries, arrays
 
 
+_LATER = {"features": None, "nonlinear": False}
+"""Options that earlier files do not have, and what trackers did then."""
+
 NONE = Options(b"{}", {}, {}, {})
 """Of what has none."""
 
@@ -129,6 +132,10 @@ def _plain(kind: Any, text: bytes) -> Options:
     if "max_rank" in entries:
         entries = _with_rank_in_step(entries)
         text = to_json(entries)
+    for name, usual in _LATER.items():
+        if name in names(kind) and name not in entries:
+            entries = {**entries, name: usual}
+            text = to_json(entries)
     if entries.keys() != set(names(kind)):
         raise ValueError(f"its options are not those of {kind.__name__}")
     for name, entry in entries.items():

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from .. import validation as validate
 from ..engine import Engine, box_engine, rice_engine
+from ..engine.build import has_kernels
 from ..geometry.comid import Descent, Recipe
 from ..geometry.divergences import Divergence
 from ..geometry.losses import MarginLoss
 from ..geometry.metric import Metric
+from ..geometry.quadratic import SQUARE
 from ..geometry.regularizers import Regularizer
 from ..geometry.steps import Step
+from ..grouped_share import GroupedShare
 from ..intervals import Intervals
 from ..protocols import Weights, check_part
 from .units import FeatureScale, FixedScale, RunningScale, Scale
@@ -26,10 +29,30 @@ def algorithm_2(options: MetricTracker, n: int, given: Metric | None = None, box
     o = options
     recipe = recipe_of(o, n, given)  # line 5
     memory = None if o.memory is None else validate.integer(o.memory, "memory", least=32)
-    if o.ensemble is None and not boxes:
-        return rice_engine(recipe, o.loss, o.weights, memory)  # lines 4, 6-8
+    if (o.ensemble is None and not boxes) or o.nonlinear:
+        return rice_engine(recipe, o.loss, o.weights, memory, _nonlinear(o, recipe))  # lines 4, 6-8
     ensemble = recipe.black_boxes() if o.ensemble is None else o.ensemble(recipe.spawn())
     return box_engine(ensemble, o.loss, o.weights, recipe, memory)
+
+
+def _nonlinear(options: MetricTracker, recipe: Recipe) -> str | None:
+    """Whether there are to be experts on feature maps, and then, whether features have a unit each."""
+    o = options
+    if type(o.nonlinear) is not bool:
+        raise ValueError(f"nonlinear must be True or False, got {o.nonlinear!r}")
+    if not o.nonlinear:
+        return None
+    if not isinstance(o.weights, GroupedShare) or o.memory is None or recipe.n > SQUARE or o.ensemble is not None:
+        raise ValueError(
+            "nonlinear=True adds experts to a pool that replays comparisons: weights must be GroupedShare(), "
+            f"memory a number, ensemble None, and features at most {SQUARE}, got {recipe.n}"
+        )
+    if not has_kernels(recipe, o.loss, o.weights):
+        raise ValueError(
+            f"nonlinear=True exists only compiled, and not with loss={o.loss!r}, regularizer={o.regularizer!r}, "
+            f"divergence={o.divergence!r}"
+        )
+    return "features" if isinstance(o.scale, str) and o.scale == "features" else "common"
 
 
 def recipe_of(options: MetricTracker, n: int, given: Metric | None = None) -> Recipe:

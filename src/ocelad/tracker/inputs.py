@@ -51,8 +51,19 @@ def preprocessor(given: Any) -> Callable[[Any], Any] | None:
     )
 
 
-def points(X: Any, owner: str, form: Callable[[Any], Any] | None) -> Any:
+def features(given: Any) -> Callable[[Any], Any] | None:
+    """A function from points to what is learned from: that of a transformer, or the one that was given."""
+    found = getattr(given, "transform", given)
+    if found is None or callable(found):
+        return found
+    raise ValueError(f"features must be None, a function of points or a fitted transformer, got {given!r}")
+
+
+def points(X: Any, owner: str, form: Callable[[Any], Any] | None, features: Any = None) -> Any:
     """Points as a dense array or a CSR matrix of two dimensions, not validated further."""
+    if features is not None:
+        array = X if sparse.issparse(X) or is_frame(X) else _array(X, "X")
+        return _made(features, _formed(form, array) if array.ndim == 1 and form is not None else array)
     if sparse.issparse(X):
         return X.tocsr()
     array, applied = _array(X, "X"), False
@@ -65,9 +76,16 @@ def points(X: Any, owner: str, form: Callable[[Any], Any] | None) -> Any:
     return array
 
 
-def tuples(given: Any, size: int, owner: str, form: Callable[[Any], Any] | None) -> list[Any]:
+def tuples(
+    given: Any, size: int, owner: str, form: Callable[[Any], Any] | None, features: Any = None
+) -> list[Any]:
     """The first, second, ... points of tuples, each of shape (m, n), finite, dense or CSR."""
     name = NAMES[size]
+    if features is not None:
+        found = _each(given, name, form)
+        if len(found) != size:
+            raise _size(size, len(found), owner, f"{len(found)} sides", given)
+        return _sides([_made(features, side) for side in found], size, name, owner)
     if isinstance(given, (tuple, list)) and any(sparse.issparse(side) or is_frame(side) for side in given):
         return _sides(list(given), size, name, owner)
     if sparse.issparse(given):
@@ -93,14 +111,21 @@ def tuples(given: Any, size: int, owner: str, form: Callable[[Any], Any] | None)
     return [array[:, side] for side in range(size)]
 
 
-def differences(given: Any, owner: str, form: Callable[[Any], Any] | None) -> Any:
+def differences(given: Any, owner: str, form: Callable[[Any], Any] | None, features: Any = None) -> Any:
     """u = x - z for pairs, dense or CSR."""
     # Fast path for the usual case: numbers whose differences cannot overflow.
-    usual = type(given) is np.ndarray and given.dtype == np.float64 and given.ndim == 3
+    usual = features is None and type(given) is np.ndarray and given.dtype == np.float64 and given.ndim == 3
     if usual and given.shape[1] == 2 and given.shape[2] and square(given) < math.inf:
         return np.subtract(given[:, 0], given[:, 1], order="C")
-    x, z = tuples(given, 2, owner, form)
+    x, z = tuples(given, 2, owner, form, features)
     return difference(x, z, "pairs")
+
+
+def with_points(x: Any, z: Any, name: str) -> Any:
+    """Rows (x - z, x, z)."""
+    if sparse.issparse(x):
+        raise ValueError(f"{name}: nonlinear=True needs dense points, got sparse ones")
+    return np.hstack([difference(x, z, name), x, z])
 
 
 def difference(x: Any, z: Any, name: str) -> Any:
@@ -175,6 +200,31 @@ def _array(value: Any, name: str) -> np.ndarray[Any, Any]:
         return np.asarray(value)
     except ValueError as error:  # ragged lists
         raise ValueError(f"{name} must be an array of finite numbers; {error}") from None
+
+
+def _each(given: Any, name: str, form: Callable[[Any], Any] | None) -> list[Any]:
+    """The first, second, ... points as they were given, or as the preprocessor makes them."""
+    if isinstance(given, (tuple, list)) and any(sparse.issparse(side) or is_frame(side) for side in given):
+        return list(given)
+    array = _array(given, name)
+    if array.ndim < 2:
+        raise ValueError(f"{name} must be an array of shape (m, {name} of points), got shape {array.shape}")
+    sides = [array[:, side] for side in range(array.shape[1])]
+    return [_formed(form, side) for side in sides] if array.ndim == 2 and form is not None else sides
+
+
+def _made(features: Callable[[Any], Any], points: Any) -> Any:
+    """What ``features`` makes of points."""
+    try:
+        made = features(points)
+    except Exception as error:
+        raise ValueError(f"features failed on the points it was given: {error!r}") from error
+    made = made.tocsr() if sparse.issparse(made) else np.asarray(made)
+    if made.ndim != 2 or made.shape[0] != np.shape(points)[0]:
+        raise ValueError(
+            f"features must give one row per point, got shape {made.shape} of {np.shape(points)[0]} points"
+        )
+    return made
 
 
 def _formed(form: Callable[[Any], Any], indicators: Any) -> Any:

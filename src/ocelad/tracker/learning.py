@@ -15,6 +15,7 @@ from ..engine.rows import select
 from ..protocols import Array
 from . import calibration, inputs
 from .algorithm_2 import algorithm_2, first_scale
+from .nonlinear import normalise
 from .units import FeatureScale
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def learn(
     ``named`` is what they were made from, for the names of its features.
     """
     learned, parts = tracker.__dict__, 1 if y is not None else 2
-    known, n = "_engine" in learned, u.shape[1] // parts
+    known, n = "_engine" in learned, u.shape[1] // (parts * (3 if tracker._wide else 1))
     if known and n != tracker.n_features_in_:
         raise ValueError(f"pairs must have {tracker.n_features_in_} features, as before, got {n}")
     if tracker.n_components is not None:
@@ -52,9 +53,10 @@ def learn(
                 "components_ were set before the first comparison, when scale='features' does not know how large "
                 "features are: set them after some comparisons, or choose scale='auto'"
             )
-        start = None if given is None else given.metric(n, scale.normalise(u[:1], parts)[1].value)
+        start = None if given is None else given.metric(n, normalise(scale, u[:1], parts, n)[1].value)
         engine, form = algorithm_2(tracker, n, start), inputs.preprocessor(tracker.preprocessor)
-    rows, after, ratios = scale.normalise(u, parts, engine.pooled)
+        features = inputs.features(tracker.features)
+    rows, after, ratios = normalise(scale, u, parts, n, engine.pooled)
     if not u.shape[0]:
         return
 
@@ -63,7 +65,8 @@ def learn(
         if not known or type(named) is not np.ndarray:
             inputs.check_names(tracker, named, known)
         if not known:
-            tracker._engine, tracker.n_features_in_, tracker.preprocessor_ = engine, n, form
+            tracker._engine, tracker.n_features_in_ = engine, n
+            tracker.preprocessor_, tracker.features_ = form, features
         learned.update(_given=None, _threshold=None, _scale=after)
         if tracker._history is None and trace is None:
             engine.run(rows, y, weight)
@@ -73,7 +76,7 @@ def learn(
         if engine.t == t:  # nothing: it has not begun
             tracker.__dict__ = kept
         else:
-            tracker._scale = scale.normalise(u[: engine.t - t], parts)[1]
+            tracker._scale = normalise(scale, u[: engine.t - t], parts, n)[1]
         raise
 
 
@@ -101,7 +104,7 @@ def relearn(tracker: MetricTracker, pairs: Any, y: Any, calibration_params: dict
     if tracker._history is not None:
         new._history = tracker._history.anew()
     new._check_preprocessor()
-    u = inputs.differences(pairs, type(tracker).__name__, new.preprocessor_)
+    u = new._differences(pairs)
     labels = validate.strict_labels(y, u.shape[0])
     if not u.shape[0]:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: pairs is empty")

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from .. import validation as validate
@@ -28,6 +29,7 @@ from .algorithm_2 import algorithm_2, first_scale
 from .learning import LEARNED, learn, relearn
 from .levels import LevelVocabulary
 from .lock import Locked, locked
+from .nonlinear import NonlinearMetric, linear_part, with_linear_part
 from .units import Scale, into_units, norms, scaled
 from .vocabulary import ThresholdVocabulary, probabilities
 from .warm_start import WarmStart
@@ -86,6 +88,13 @@ class MetricTracker(
     preprocessor
         Turns indicators into points, so that pairs can be given by them: an array, a sparse matrix or a DataFrame
         whose rows they number, or a function. Read at the first comparison.
+    features
+        What stands between points and learner, also those of formed pairs: a fitted transformer of scikit-learn's,
+        or any function of points that gives a row each, such as an encoder of texts. Read at the first comparison.
+    nonlinear
+        Whether the pool has experts on feature maps, too, beside those on the points themselves: then distances
+        may bend. Landmarks are taken from the points of the first hundred comparisons, which are learned again
+        once they are known. ``transform`` gives coordinates; there is no matrix.
 
     Examples
     --------
@@ -119,6 +128,8 @@ class MetricTracker(
         ensemble: Callable[[Spawn[Metric]], Ensemble[Metric]] | None = None,
         n_components: int | None = None,
         preprocessor: Any = None,
+        features: Any = None,
+        nonlinear: bool = False,
     ) -> None:
         self.loss = loss
         self.regularizer = regularizer
@@ -132,6 +143,8 @@ class MetricTracker(
         self.ensemble = ensemble
         self.n_components = n_components
         self.preprocessor = preprocessor
+        self.features = features
+        self.nonlinear = nonlinear
 
     @classmethod
     def rice(cls) -> MetricTracker:
@@ -227,27 +240,48 @@ class MetricTracker(
 
         They go to the same learners as pairs do and may alternate with them; the tracked threshold stays as it is.
         """
-        a, b, c = inputs.tuples(triplets, 3, type(self).__name__, self._current_preprocessor())
-        near, far = inputs.difference(a, b, "triplets"), inputs.difference(a, c, "triplets")
+        a, b, c = self._tuples(triplets, 3)
+        near, far = self._row(a, b, "triplets"), self._row(a, c, "triplets")
         return self._learn(inputs.side_by_side(near, far), None, named=triplets)
 
     def partial_fit_quadruplets(self, quadruplets: Any) -> Self:
         """Learn from quadruplets (a, b, c, d) of shape (m, 4, n), "a is closer to b than c is to d"."""
-        a, b, c, d = inputs.tuples(quadruplets, 4, type(self).__name__, self._current_preprocessor())
-        near, far = inputs.difference(a, b, "quadruplets"), inputs.difference(c, d, "quadruplets")
+        a, b, c, d = self._tuples(quadruplets, 4)
+        near, far = self._row(a, b, "quadruplets"), self._row(c, d, "quadruplets")
         return self._learn(inputs.side_by_side(near, far), None, named=quadruplets)
 
     def _current_preprocessor(self) -> Any:
         return self.preprocessor_ if "_engine" in self.__dict__ else inputs.preprocessor(self.preprocessor)
 
+    def _features(self) -> Any:
+        return self.features_ if "_engine" in self.__dict__ else inputs.features(self.features)
+
+    @property
+    def _wide(self) -> bool:
+        return self._engine.nonlinear is not None if "_engine" in self.__dict__ else self.nonlinear is True
+
+    def _tuples(self, given: Any, size: int) -> list[Any]:
+        return inputs.tuples(given, size, type(self).__name__, self._current_preprocessor(), self._features())
+
+    def _row(self, x: Any, z: Any, name: str) -> Any:
+        return inputs.with_points(x, z, name) if self._wide else inputs.difference(x, z, name)
+
+    def _differences(self, pairs: Any) -> Any:
+        if self._wide:
+            x, z = self._tuples(pairs, 2)
+            return self._row(x, z, "pairs")
+        form, features = self._current_preprocessor(), self._features()
+        return inputs.differences(pairs, type(self).__name__, form, features)
+
     def _pairs(self, pairs: Any, y: ArrayLike) -> tuple[Any, Array]:
-        u = inputs.differences(pairs, type(self).__name__, self._current_preprocessor())
+        u = self._differences(pairs)
         return u, validate.labels(y, u.shape[0])
 
     def _begin(self, n: int) -> Self:
         """Set up all that the first comparison of n features needs, ahead of it."""
         self._engine, self.n_features_in_ = algorithm_2(self, n), n
         self._scale, self.preprocessor_ = first_scale(self, n), inputs.preprocessor(self.preprocessor)
+        self.features_ = inputs.features(self.features)
         return self
 
     @locked
@@ -256,6 +290,25 @@ class MetricTracker(
     ) -> Self:
         """Learn differences that have been checked (`learn`)."""
         learn(self, u, y, weight, trace, named)
+        return self
+
+    def observe(self, X: Any) -> Self:
+        """Look at points that nobody has compared, in any form that ``transform`` takes.
+
+        With ``nonlinear=True`` landmarks are taken from them, too, so that those experts can begin with the first
+        comparison, if there are 200 points or more. Nothing else is learned from points without comparisons.
+        """
+        rows = inputs.points(X, type(self).__name__, self._current_preprocessor(), self._features())
+        with self._lock:
+            if "_engine" not in self.__dict__ and self._given is not None:
+                raise ValueError("components_ were set: observe points after the first comparison that follows")
+            begun = self if "_engine" in self.__dict__ else copy.copy(self)._begin(rows.shape[1])
+            rows = validate.points(rows, begun.n_features_in_)
+            if begun._wide and sparse.issparse(rows):
+                raise ValueError("X: nonlinear=True needs dense points, got sparse ones")
+            begun._engine.observe(rows)
+            begun._metric = None
+            self.__dict__.update({k: v for k, v in begun.__dict__.items() if k != "_own_lock"})
         return self
 
     # What has been learned
@@ -267,22 +320,28 @@ class MetricTracker(
             rank = validate.n_components(self.n_components, self.n_features_in_)
             key = (self._engine.t, rank)
             if self._metric is None or self._metric[0] != key:
-                form, _ = self._engine.mixture()
-                self._metric = key, Mahalanobis(form, self._scale.value, rank, self._engine.decision())
+                self._metric = key, self._current_metric(rank)
             return self._metric[1]
         if self._given is not None:
             return self._given.view(self.n_components)
         raise self._not_fitted()
 
+    def _current_metric(self, rank: int | None) -> Any:
+        engine, unit = self._engine, self._scale.value
+        if engine.nonlinear is not None:
+            return NonlinearMetric.of(engine, unit, rank)
+        return Mahalanobis(engine.mixture()[0], unit, rank, engine.decision())
+
     @locked
     def _measure(self, u: Any) -> tuple[Array, Decision | None]:
         """Distances, and what their squares say; of a few pairs without forming the metric."""
         if "_engine" in self.__dict__ and self.n_components is None and u.shape[0] <= FEW:
-            validate.same_width(u, self.n_features_in_, "pairs")
+            n = self.n_features_in_
+            validate.same_width(u, n, "pairs", 3 if self._wide else 1)
             with np.errstate(over="ignore"):
-                rows = in_units(u, self._scale.value)
-            if inputs.moderate(rows):
-                judged = self._engine.judge(rows)
+                v = in_units(linear_part(u, n), self._scale.value)
+            if inputs.moderate(v):
+                judged = self._engine.judge(with_linear_part(u, v, n))
                 return np.sqrt(np.maximum(judged.mixture[0], 0.0)), self._engine.decision(judged)
         return super()._measure(u)
 
@@ -304,12 +363,13 @@ class MetricTracker(
 
     def _rows(self, pairs: Any) -> Any:
         """Differences in the tracker's unit of length."""
-        u = inputs.differences(pairs, type(self).__name__, self._form())
-        validate.same_width(u, self.n_features_in_, "pairs")
-        unit, longest = self._scale.value, self._scale.longest
+        self._form()
+        rows, n = self._differences(pairs), self.n_features_in_
+        validate.same_width(rows, n, "pairs", 3 if self._wide else 1)
+        u, unit, longest = linear_part(rows, n), self._scale.value, self._scale.longest
         if isinstance(unit, np.ndarray):
             u, unit = in_units(u, unit), 1.0
-        return scaled(u, [into_units(norm, unit, longest) for norm in norms(u)])
+        return with_linear_part(rows, scaled(u, [into_units(norm, unit, longest) for norm in norms(u)]), n)
 
     @locked
     def _judged(self, pairs: ArrayLike) -> tuple[Array, float, Decision]:

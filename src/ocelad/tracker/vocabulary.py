@@ -34,6 +34,11 @@ class MetricVocabulary:
 
         def get_metric(self) -> Mahalanobis: ...
 
+    @property
+    def _wide(self) -> bool:
+        """Whether rows are differences and their points, which nonlinear experts need."""
+        return False
+
     def _check_preprocessor(self) -> None:
         self.preprocessor_ = inputs.preprocessor(self.preprocessor)
 
@@ -53,6 +58,10 @@ class MetricVocabulary:
         except AttributeError:
             raise self._not_fitted() from None
 
+    def _features(self) -> Any:
+        """What stands between points and learner, if anything does."""
+        return None
+
     def _not_fitted(self) -> NotFittedError:
         return NotFittedError(
             f"This {type(self).__name__} has seen no comparison yet: call partial_fit or fit first."
@@ -64,14 +73,17 @@ class MetricVocabulary:
 
     def _measured(self, pairs: Any) -> tuple[Array, Decision | None]:
         """Distances, and what their squares say, of the same metric."""
-        u = inputs.differences(pairs, type(self).__name__, self._form())
+        u = self._differences(pairs)
         if type(pairs) is not np.ndarray:
             inputs.check_names(self, pairs, known=True)
         return self._measure(u)
 
+    def _differences(self, pairs: Any) -> Any:
+        return inputs.differences(pairs, type(self).__name__, self._form())
+
     def _measure(self, u: Any) -> tuple[Array, Decision | None]:
         metric = self.get_metric()
-        validate.same_width(u, metric.n, "pairs")
+        validate.same_width(u, metric.n, "pairs", 3 if self._wide else 1)
         return metric.distance(u), metric.decision
 
     def pair_score(self, pairs: ArrayLike) -> Array:
@@ -90,9 +102,9 @@ class MetricVocabulary:
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
-        rows = inputs.points(X, type(self).__name__, self._form())
+        rows = inputs.points(X, type(self).__name__, self._form(), self._features())
         metric = self.get_metric()
-        if inputs.is_frame(X) or hasattr(self, "feature_names_in_"):
+        if (inputs.is_frame(X) or hasattr(self, "feature_names_in_")) and self._features() is None:
             validate_data(self, X if inputs.is_frame(X) else rows, reset=False, skip_check_array=True)
         return metric.transform(validate.points(rows, metric.n))
 

@@ -15,16 +15,17 @@ from .layout import (
     GROUPED_SHARE,
     LEVELS,
     LOG_WEIGHT,
+    MAPS,
     NO_RULE,
     OCELAD_MEAN,
     OCELAD_MIXTURE,
     RATE,
-    REPLAYED,
     RESET,
     RULE,
     SHARE,
     SPAN,
 )
+from .replay import first_of
 
 
 @kernel
@@ -59,25 +60,35 @@ def _fixed_share(combiner: Array, losses: Array, k: int, rate: float, share: flo
         combiner[j, LOG_WEIGHT] = math.log((1.0 - share) * math.exp(v) + share / k) if share > 0.0 else v
 
 
+@kernel
+def _end(group: int, header: Integers) -> int:
+    """Where the experts of a group end: those that replay given features, those of each map, Euclid, levels."""
+    maps = header[MAPS]
+    if group <= maps:
+        return first_of(group + 1, header)
+    return header[FIXED] if group == maps + 1 else header[FIXED] + header[LEVELS]
+
+
 @inlined
 def _grouped_share(
     combiner: Array, losses: Array, header: Integers, p: Array, share: float, between: float
 ) -> None:
-    ends = (0, header[REPLAYED], header[FIXED], header[FIXED] + header[LEVELS])
+    maps, experts = header[MAPS], header[FIXED] + header[LEVELS]
     least, total, groups = math.inf, 0.0, 0
-    for j in range(ends[3]):
+    for j in range(experts):
         least = min(least, losses[j])
-    for j in range(ends[3]):
+    for j in range(experts):
         p[j] *= math.exp(least - losses[j])
         total += p[j]
-    for g in range(3):
-        groups += ends[g + 1] > ends[g]
-    for g in range(3):
-        size, weight = ends[g + 1] - ends[g], 0.0
-        for j in range(ends[g], ends[g + 1]):
+    for g in range(3 + maps):
+        groups += _end(g, header) > _end(g - 1, header)
+    for g in range(3 + maps):
+        start, end, weight = _end(g - 1, header), _end(g, header), 0.0
+        size = end - start
+        for j in range(start, end):
             p[j] /= total
             weight += p[j]
-        for j in range(ends[g], ends[g + 1]):
+        for j in range(start, end):
             within = (1.0 - share) * (p[j] / weight) + share / size if weight > 0.0 else 1.0 / size
             combiner[j, LOG_WEIGHT] = math.log(within * ((1.0 - between) * weight + between / groups))
 

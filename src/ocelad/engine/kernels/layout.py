@@ -13,9 +13,11 @@ from ...platt import PARAMETERS
 from ...protocols import Array, Integers
 from ...raw_array import view
 
-# the first entries of the integers: sizes; the clock; comparisons that dictionaries share, and their features;
-# comparisons that replayed experts have been given
-N, SLOTS, CAPACITY, HEIGHT, REPLAYED, MEMORY, FIXED, TIME, LEVELS, RECENT, SEEN, STORED, HEADER = range(13)
+# the first entries of the integers: sizes, of which the last three are the number of feature maps, and of each the
+# features and the experts; the clock; comparisons that dictionaries share, and their features; comparisons that
+# replayed experts have been given
+N, SLOTS, CAPACITY, HEIGHT, REPLAYED, MEMORY, FIXED, MAPS, MAPPED, PER_MAP, TIME = range(11)
+LEVELS, RECENT, SEEN, STORED, HEADER = range(11, 16)
 SIZES = TIME  # that many of them
 
 # entries of ``options``
@@ -73,22 +75,31 @@ class Stack(NamedTuple):
     touched: Integers  # features that it has
     features: Integers  # slot, LIST or MARK; the last are those of the recent comparisons
     header: Integers
-    L: Array  # replayed expert, row, feature
+    L: Array  # replayed expert, row, feature of those that it is shown: the given ones, or those of a map
     average: Array
     moment: Array  # of Adam, the first; the second is one number for all of L, and one for b
-    ring: Array  # comparison, feature: those that are replayed
+    ring: Array  # comparison, feature, given ones and then those of each map: those that are replayed
     labels: Array  # of each, y times its weight
 
 
 def stack_sizes(
-    n: int, slots: int, capacity: int, height: int, replayed: int, memory: int, fixed: int
+    n: int,
+    slots: int,
+    capacity: int,
+    height: int,
+    replayed: int,
+    memory: int,
+    fixed: int,
+    maps: int,
+    mapped: int,
+    _per_map: int,
 ) -> tuple[int, int, int]:
     """The lengths of the three buffers of a stack: floats, integers, and floats of single precision."""
     rows, experts = n if height > 0 else 0, fixed + slots
     floats = slots * (n * capacity + height * capacity + capacity + 5) + rows * RECENT_CAPACITY + OPTIONS
     floats += experts * (1 + FIELDS) + (LEVEL + slots) * PARAMETERS + replayed * (NUMBERS + SETTINGS)
     integers = HEADER + 5 * slots + (slots + 1) * 2 * rows
-    return floats, integers, 3 * replayed * RANK * n + memory * (n + 1)
+    return floats, integers, 3 * replayed * RANK * max(n, mapped) + memory * (n + maps * mapped + 1)
 
 
 def lay_out(floats: Any, integers: Any, singles: Any) -> Stack:
@@ -114,10 +125,15 @@ def lay_out(floats: Any, integers: Any, singles: Any) -> Stack:
         view(floats, at + rows * RECENT_CAPACITY, (OPTIONS,)),
     )
     has, features = view(integers, HEADER, (5, slots)), view(integers, HEADER + 5 * slots, (slots + 1, 2, rows))
-    header, size = view(integers, 0, (HEADER,)), replayed * RANK * n
-    L, average = view(singles, 0, (replayed, RANK, n)), view(singles, size, (replayed, RANK, n))
-    moment, ring = view(singles, 2 * size, (replayed, RANK, n)), view(singles, 3 * size, (memory, n))
-    labels = view(singles, 3 * size + memory * n, (memory,))
+    header, long, width = (
+        view(integers, 0, (HEADER,)),
+        max(n, integers[MAPPED]),
+        n + integers[MAPS] * integers[MAPPED],
+    )
+    shape, size = (replayed, RANK, long), replayed * RANK * long
+    L, average = view(singles, 0, shape), view(singles, size, shape)
+    moment, ring = view(singles, 2 * size, shape), view(singles, 3 * size, (memory, width))
+    labels = view(singles, 3 * size + memory * width, (memory,))
     by_slot, by_level = (of[0], of[1], of[2], of[3], of[4]), (has[0], has[1], has[2], has[3], has[4])
     by_expert, kept = (losses, combiner, calibration, numbers, settings), (L, average, moment, ring, labels)
     return Stack(

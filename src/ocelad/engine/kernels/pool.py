@@ -34,7 +34,7 @@ from .layout import (
     stack_of,
 )
 from .losses import margin, margin_loss
-from .replay import replay
+from .replay import replay, shown
 from .scratch import Scratch
 
 NEAR, FAR = range(2)  # the differences of an order; a pair has only the first
@@ -43,13 +43,13 @@ sigmoid, recalibrate, compress = kernel(platt.sigmoid), kernel(platt.recalibrate
 
 
 @sums
-def squared_distance(L: Array, u: Array, n: int) -> float:
-    """|L u|^2, in double precision."""
+def squared_distance(L: Array, u: Array, at: int, n: int) -> float:
+    """|L u|^2 of the n features from ``at`` on, in double precision."""
     square = 0.0
     for a in range(RANK):
         s = 0.0
         for e in range(n):
-            s += L[a, e] * u[e]
+            s += L[a, e] * u[at + e]
         square += s * s
     return square
 
@@ -61,9 +61,9 @@ def judge_experts(terms: int, stack: Stack, scratch: Scratch) -> None:
     replayed, fixed = header[REPLAYED], header[FIXED]
     pooled = int(stack.options[RULE]) == GROUPED_SHARE
     for j in range(replayed):
-        thresholds[j] = stack.numbers[j, AVERAGE_B]
+        thresholds[j], (at, n) = stack.numbers[j, AVERAGE_B], shown(j, header)
         for term in range(terms):
-            margins[term, j] = squared_distance(stack.average[j], scratch.differences[term], header[N])
+            margins[term, j] = squared_distance(stack.average[j], scratch.differences[term], at, n)
     if fixed > 0:
         a, c = calibration[EUCLID, SLOPE], calibration[EUCLID, SHIFT]
         thresholds[replayed] = a + c

@@ -17,15 +17,18 @@ import numpy as np
 
 from ...compiled import inlined, kernel, sums
 from ...platt import HEAVIEST
-from ...protocols import Array
+from ...protocols import Array, Integers
 from .layout import (
     ANEW,
     AVERAGE_B,
     EXCESS,
     FLOOR,
+    MAPPED,
+    MAPS,
     MEMORY,
     MOMENT_B,
     NUMBERS,
+    PER_MAP,
     PRIOR,
     RANK,
     REPLAYED,
@@ -42,7 +45,7 @@ from .layout import (
 )
 
 BATCH = 16
-SHORT, SHORT_STEPS = 128, 2  # steps per comparison on windows up to this length
+SHORT, SHORT_STEPS = 128, 2  # steps per comparison on windows of given features up to this length
 SPARING = 512  # on longer windows there is a step every (length // 512)-th comparison
 RATE, DECAY, SQUARE_DECAY = 0.1, 0.9, 0.99
 LIGHTEST = 1e-30  # weights that are less count as this, or in single precision they would be none
@@ -60,28 +63,51 @@ def draw(t: int, expert: int, number: int, count: int) -> int:
     return int((np.int64((x ^ (x >> np.uint64(31))) >> np.uint64(33)) * count) >> 31)
 
 
+@kernel
+def first_of(block: int, header: Integers) -> int:
+    """The first expert of those that are shown the given features, block 0, or those of a map."""
+    return header[REPLAYED] - (1 + header[MAPS] - block) * header[PER_MAP] if block > 0 else 0
+
+
+@kernel
+def block_of(j: int, header: Integers) -> int:
+    block = 0
+    while block < header[MAPS] and j >= first_of(block + 1, header):
+        block += 1
+    return block
+
+
+@kernel
+def shown(j: int, header: Integers) -> tuple[int, int]:
+    """The features that expert j is shown, the given ones or those of a map: the first, and their number."""
+    block = block_of(j, header)
+    if block == 0:
+        return 0, header[N]
+    return header[N] + (block - 1) * header[MAPPED], header[MAPPED]
+
+
 @sums
-def project(L: Array, u: Array, n: int, z: Array) -> float:
-    """z <- L u; returns |z|^2."""
+def project(L: Array, u: Array, at: int, n: int, z: Array) -> float:
+    """z <- L u, of the n features from ``at`` on; returns |z|^2."""
     z[0] = 0.0
     zero = square = z[0]  # in the precision of z
     for a in range(RANK):
         s = zero
         for e in range(n):
-            s += L[a, e] * u[e]
+            s += L[a, e] * u[at + e]
         z[a] = s
         square += s * s
     return square
 
 
 @sums
-def add_outer(G: Array, scale: float, z: Array, u: Array, n: int) -> None:
-    """G <- G + scale z u'."""
+def add_outer(G: Array, scale: float, z: Array, u: Array, at: int, n: int) -> None:
+    """G <- G + scale z u', of the n features from ``at`` on."""
     for a in range(RANK):
         z[a] *= scale
         factor = z[a]
         for e in range(n):
-            G[a, e] += factor * u[e]
+            G[a, e] += factor * u[at + e]
 
 
 @sums
@@ -108,7 +134,8 @@ def descend(L: Array, moment: Array, average: Array, G: Array, rate: float, weig
 @inlined
 def step(j: int, length: int, number: int, stack: Stack, G: Array, z: Array) -> None:
     """The number-th step of expert j after a comparison, on a minibatch of the last ``length``."""
-    L, numbers, n, t = stack.L[j], stack.numbers[j], stack.header[N], stack.header[STORED]
+    L, numbers, t = stack.L[j], stack.numbers[j], stack.header[STORED]
+    at, n = shown(j, stack.header)
     floor, slope_b = stack.settings[j, FLOOR], 0.0
     for a in range(RANK):
         for e in range(n):
@@ -117,11 +144,11 @@ def step(j: int, length: int, number: int, stack: Stack, G: Array, z: Array) -> 
         back = draw(t, j, number * BATCH + k, length) if k > 0 else 0
         i = (t - 1 - back) % stack.header[MEMORY]
         y = stack.labels[i]
-        s = 1.0 / (1.0 + math.exp(project(L, stack.ring[i], n, z) - numbers[B]))
+        s = 1.0 / (1.0 + math.exp(project(L, stack.ring[i], at, n, z) - numbers[B]))
         p = floor + (1.0 - 2.0 * floor) * (s if y > 0.0 else 1.0 - s)
         slope = -y * (1.0 - 2.0 * floor) * s * (1.0 - s) / (p * BATCH)
         slope_b += slope
-        add_outer(G, -2.0 * slope, z, stack.ring[i], n)
+        add_outer(G, -2.0 * slope, z, stack.ring[i], at, n)
     square = add_prior(G, 2.0 * stack.settings[j, PRIOR] / length, L, n) / (RANK * n)
     if not square < math.inf:  # differences too long for single precision
         return
@@ -148,7 +175,7 @@ def begin_anew(j: int, heaviest: int, stack: Stack) -> None:
     numbers[j, B], numbers[j, AVERAGE_B] = b, b
     numbers[j, START], numbers[j, ZERO] = start, stack.header[STORED]
     for a in range(RANK):
-        for e in range(stack.header[N]):
+        for e in range(shown(j, stack.header)[1]):
             stack.L[j, a, e] = stack.average[heaviest, a, e]
             stack.average[j, a, e] = stack.average[heaviest, a, e]
             stack.moment[j, a, e] = 0.0
@@ -161,24 +188,26 @@ def replay(u: Array, y: float, mixed: float, p: Array, stack: Stack, G: Array, z
     ``mixed`` is what the mixture lost, and p are the weights after that.
     """
     header, numbers, losses, experts = stack.header, stack.numbers, stack.losses, stack.header[REPLAYED]
-    place, heaviest = header[STORED] % header[MEMORY], 0
-    for e in range(header[N]):
+    place = header[STORED] % header[MEMORY]
+    for e in range(header[N] + header[MAPS] * header[MAPPED]):
         stack.ring[place, e] = u[e]
     stack.labels[place] = math.copysign(min(max(abs(y), LIGHTEST), HEAVIEST), y)
     header[STORED] += 1
     t = header[STORED]
-    for j in range(experts):
-        if p[j] > p[heaviest]:
-            heaviest = j
-    for j in range(experts):
-        if stack.settings[j, ANEW] > 0.0:
-            numbers[j, EXCESS] = max(0.0, numbers[j, EXCESS] + losses[j] - mixed)
-            if numbers[j, EXCESS] == 0.0:
-                numbers[j, ZERO] = t
-            elif numbers[j, EXCESS] > LIMIT:
-                begin_anew(j, heaviest, stack)
+    for block in range(1 + header[MAPS]):  # those that are shown the same features
+        heaviest, end = first_of(block, header), first_of(block + 1, header)
+        for j in range(heaviest, end):
+            if p[j] > p[heaviest]:
+                heaviest = j
+        for j in range(first_of(block, header), end):
+            if stack.settings[j, ANEW] > 0.0:
+                numbers[j, EXCESS] = max(0.0, numbers[j, EXCESS] + losses[j] - mixed)
+                if numbers[j, EXCESS] == 0.0:
+                    numbers[j, ZERO] = t
+                elif numbers[j, EXCESS] > LIMIT:
+                    begin_anew(j, heaviest, stack)
     for j in range(experts):
         length = int(min(stack.settings[j, WINDOW], t - numbers[j, START]))
         if t % max(1, length // SPARING) == 0:
-            for number in range(SHORT_STEPS if length <= SHORT else 1):
+            for number in range(SHORT_STEPS if length <= SHORT and j < first_of(1, header) else 1):
                 step(j, length, number, stack, G, z)
