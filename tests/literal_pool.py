@@ -218,7 +218,7 @@ class LiteralPool:
             W = group.sum()
             self.w[g] = (0.99 * group / W + 0.01 / len(group)) * (0.999 * W + 0.001 / len(groups))
 
-    def pair(self, u, y, weight=1.0):
+    def pair(self, u, y, weight=1.0, implied=False):
         (u,) = self.unit(u)
         p = self.probabilities(u)
         losses = -weight * np.log(np.where(y > 0, p, 1 - p))
@@ -228,8 +228,9 @@ class LiteralPool:
         self.euclid.learn(1 - u @ u, y, weight)
         for platt, interval in zip(self.scalings, self.rice.act(self.rice.t), strict=True):
             platt.learn(self.rice.mu[interval] - u @ self.rice.M[interval] @ u, y, weight)
-        self.margin.learn(self.compress(mu - u @ M @ u), y, weight)
-        self.probability.learn(np.log(probability / (1 - probability)), y, weight)
+        if not implied:
+            self.margin.learn(self.compress(mu - u @ M @ u), y, weight)
+            self.probability.learn(np.log(probability / (1 - probability)), y, weight)
         self.u, self.y = np.vstack([self.u, u]), np.append(self.y, y)
         self.weight = np.append(self.weight, weight)
         heaviest = self.replays[int(np.argmax(self.w[0]))]

@@ -68,6 +68,8 @@ def agree(stack, boxes):
     for one, other in zip(stack.metrics(), boxes.metrics(), strict=True):
         np.testing.assert_allclose(one.M, other.M, atol=1e-10 * max(1e-3, np.abs(other.M).max()))
         assert one.mu == pytest.approx(other.mu, rel=1e-10)
+    if stack.pooled:
+        close(stack.stack.calibration[: layout.EUCLID], boxes.scaling, 1e-9)
 
 
 def cut(u, part, sparse):
@@ -75,7 +77,7 @@ def cut(u, part, sparse):
 
 
 def learn(engine, kind, seed, steps, n, sparse, cuts, trace=None):
-    """Pairs, weighted pairs, orders, or all of them by turns, in batches."""
+    """Pairs, weighted pairs, orders, or both by turns, or weighted pairs and implied ones, in batches."""
     u, y, weight = stream(seed, steps, n, sparse)
     orders = np.hstack([u, u[::-1] * 1.5])
     for number, part in enumerate(np.split(np.arange(steps), cuts)):
@@ -83,11 +85,12 @@ def learn(engine, kind, seed, steps, n, sparse, cuts, trace=None):
         if kind == "orders" or (kind == "mixed" and number % 2):
             engine.run(cut(orders, part, sparse), None, weight[part] if number % 3 else None, rows)
         else:
-            engine.run(cut(u, part, sparse), y[part], None if kind == "pairs" else weight[part], rows)
+            weights, implied = None if kind == "pairs" else weight[part], kind == "implied" and number % 2 > 0
+            engine.run(cut(u, part, sparse), y[part], weights, rows, implied)
 
 
 POOL = {"weights": GroupedShare(), "memory": 64}
-KINDS = ["pairs", "weighted", "orders", "mixed"]
+KINDS = ["pairs", "weighted", "orders", "mixed", "implied"]
 SETTINGS = {
     "defaults": {},
     "paper": {"weights": OceladWeights(), "base": 1},

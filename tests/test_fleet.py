@@ -93,6 +93,19 @@ def test_keys_of_an_array_are_its_entries(keys):
     np.testing.assert_array_equal(keyed[keys[1]].get_mahalanobis_matrix(), alone.get_mahalanobis_matrix())
 
 
+def test_implied_pairs_go_to_trackers_of_their_own():
+    pairs, y = comparisons(seed=0, steps=120, n=5)
+    keys = np.random.default_rng(1).choice(["a", "b"], size=120)
+    pool = MetricTracker(memory=32)
+    keyed = KeyedTrackers(pool, max_in_memory=1).partial_fit(keys[:60], pairs[:60], y[:60])
+    keyed.partial_fit_implied(keys[60:], pairs[60:], y[60:])
+    for key in "ab":
+        first, then = keys[:60] == key, keys[60:] == key
+        alone = MetricTracker(memory=32).partial_fit(pairs[:60][first], y[:60][first])
+        alone.partial_fit_implied(pairs[60:][then], y[60:][then])
+        assert ocelad.dumps(alone) == ocelad.dumps(keyed[key])
+
+
 def test_keyed_sparse_pairs():
     pairs, y = comparisons(seed=0, steps=60, n=5)
     keys = [number % 3 for number in range(60)]

@@ -21,6 +21,7 @@ from ocelad import (
     SaolWeights,
     time_scale,
 )
+from ocelad.engine import Trace
 from ocelad.engine.stack_engine import StackEngine
 from ocelad.geometry import quadratic
 from ocelad.geometry.quadratic import Parts, frobenius_distance
@@ -298,6 +299,42 @@ def test_distance_of_matrices_of_low_rank(sigma, change, monkeypatch):
 
 def triplets(steps, n):
     return np.random.default_rng(5).normal(size=(steps, 3, n))
+
+
+class Heard:
+    """An alarm that says nothing."""
+
+    def __init__(self):
+        self.heard = []
+
+    def update(self, wrong, experts=None):
+        self.heard.append((wrong, experts is not None))
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("new", [MetricTracker, MetricTracker.rice], ids=["pool", "rice"])
+def test_implied_pairs_are_learned_and_not_judged(new, every):
+    """The alarm hears of every comparison, and of nothing else; the record covers the whole course."""
+    pairs, y = comparisons(seed=9, steps=300, n=4)
+    tracker, plain = new(), new()
+    history = History(tracker, every=every, capacity=1000, alarm=Heard())
+    judged = {}
+    for k in range(0, 300, 5):
+        trace, u = Trace(1), pairs[k : k + 1, 0] - pairs[k : k + 1, 1]
+        plain._learn(u, y[k : k + 1].astype(float), trace=trace)
+        judged[k + 1] = float(trace.loss[0]), bool(trace.similar[0] != (y[k] > 0))
+        tracker.partial_fit(pairs[k : k + 1], y[k : k + 1])
+        for each in (plain, tracker):
+            each.partial_fit_implied(pairs[k + 1 : k + 5], -y[k + 1 : k + 5])
+    assert learned(plain) == learned(tracker)
+    assert history.records["t"].tolist() == list(range(every, 301, every))
+    for row in history.records:
+        of_row = [judged[t] for t in range(row["t"] - every + 1, row["t"] + 1) if t in judged]
+        loss, error = np.mean(of_row, axis=0) if of_row else (np.nan, np.nan)
+        assert row["loss"] == pytest.approx(loss, rel=1e-12, nan_ok=True)
+        assert row["error"] == pytest.approx(error, nan_ok=True)
+    # of losses it hears where the look comes just after a comparison
+    assert history.alarm.heard == [(wrong, t % every == 0) for t, (_, wrong) in judged.items()]
 
 
 @pytest.mark.parametrize("every", [1, 2, 10])

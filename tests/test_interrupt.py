@@ -121,6 +121,17 @@ def test_a_tracker_learns_whole_comparisons(setting):
     assert learned(some) == wholes[-1]
 
 
+@pytest.mark.parametrize("setting", ["compiled", "boxes"])
+def test_a_tracker_learns_whole_implied_pairs(setting):
+    start = copy.deepcopy(SETTINGS[setting]).partial_fit(PAIRS[:28], Y[:28])
+    wholes = [learned(copy.deepcopy(start).partial_fit_implied(PAIRS[28:end], Y[28:end])) for end in (28, 29, 30)]
+    line, some = 1, copy.deepcopy(start)
+    while stopped_at(line, lambda some=some: some.partial_fit_implied(PAIRS[28:], Y[28:])):
+        assert learned(some) in wholes
+        line, some = line + 1, copy.deepcopy(start)
+    assert learned(some) == wholes[-1]
+
+
 @pytest.mark.parametrize("setting", ["compiled", "stack", "boxes", "feature boxes"])
 def test_a_tracker_learns_whole_orders(setting):
     """And its unit is that of the orders that it has learned."""

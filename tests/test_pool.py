@@ -13,6 +13,7 @@ from ocelad import MetricTracker, dumps, loads
 from ocelad.data import DriftingClusters, Segment
 from ocelad.engine import Trace, buffers
 from ocelad.engine.box_engine import BoxEngine
+from ocelad.engine.kernels import layout
 from ocelad.engine.stack_engine import StackEngine
 from ocelad.geometry import Hinge
 
@@ -97,6 +98,73 @@ def test_the_engines_do_what_is_written_down(n, memory, weighted, engine):
     tracker = learn_in_turns(MetricTracker(loss=loss, memory=memory), pairs, y, weight, triplets)
     assert type(tracker._engine) is kind
     assert_same(tracker, literal, pairs[:10], 1e-9)
+
+
+def learn_implied(tracker, pairs, y, weight=None):
+    """Each comparison is followed by two that are implied."""
+    for k in range(len(y)):
+        learn, part = tracker.partial_fit_implied if k % 3 else tracker.partial_fit, slice(k, k + 1)
+        learn(pairs[part], y[part], None if weight is None else weight[part])
+    return tracker
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.usefixtures("double")
+def test_the_engines_learn_implied_pairs_as_is_written_down(engine, weighted):
+    pairs, y, weight, _ = stream(20, 200, 5)
+    weight = weight if weighted else np.ones(200)
+    literal = LiteralPool(5, 64)
+    for k, (x, z) in enumerate(pairs):
+        literal.pair(x - z, y[k], weight[k], implied=k % 3 > 0)
+    tracker = MetricTracker(loss=ENGINES[engine][0], memory=64)
+    assert_same(learn_implied(tracker, pairs, y, weight if weighted else None), literal, pairs[:10], 1e-9)
+
+
+def scaling_of_mixture(tracker):
+    engine = tracker._engine
+    return (engine.scaling if isinstance(engine, BoxEngine) else engine.stack.calibration[: layout.EUCLID]).copy()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_implied_pairs_teach_everything_but_how_far_to_believe_the_mixture(engine):
+    pairs, y, _, _ = stream(20, 90, 4)
+    new = MetricTracker(loss=ENGINES[engine][0], memory=32).partial_fit(pairs[:40], y[:40])
+    asked, implied = copy.deepcopy(new), copy.deepcopy(new)
+    asked.partial_fit(pairs[40:], y[40:])
+    implied.partial_fit_implied(pairs[40:], y[40:])
+    np.testing.assert_array_equal(implied.experts_, asked.experts_)
+    np.testing.assert_array_equal(implied.get_mahalanobis_matrix(), asked.get_mahalanobis_matrix())
+    assert (implied.mu_, implied.scale_) == (asked.mu_, asked.scale_)
+    np.testing.assert_array_equal(scaling_of_mixture(implied), scaling_of_mixture(new))
+    assert (scaling_of_mixture(asked) != scaling_of_mixture(new)).all(axis=1).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_batch_of_implied_pairs_is_a_loop(engine):
+    pairs, y, weight, _ = stream(21, 60, 4)
+    weight[::4] = 0.0  # these are none
+    loop, batch = (MetricTracker(loss=ENGINES[engine][0], memory=32) for _ in range(2))
+    loop.partial_fit(pairs[:5], y[:5])
+    batch.partial_fit(pairs[:5], y[:5])
+    for k in range(5, 60):
+        loop.partial_fit_implied(pairs[k : k + 1], y[k : k + 1], weight[k : k + 1])
+    batch.partial_fit_implied(pairs[5:], y[5:], weight[5:])
+    again = pickle.loads(pickle.dumps(batch))
+    for each in (batch, loop, again):
+        learn_implied(each, pairs, y)
+    for each in (loop, again):
+        np.testing.assert_array_equal(each.experts_, batch.experts_)
+        np.testing.assert_array_equal(each.mixture_proba(pairs), batch.mixture_proba(pairs))
+        np.testing.assert_array_equal(each.predict_proba(pairs), batch.predict_proba(pairs))
+
+
+def test_of_rice_alone_there_is_nothing_to_believe():
+    pairs, y, weight, _ = stream(22, 60, 4)
+    asked, implied = MetricTracker.rice(), MetricTracker.rice()
+    asked.partial_fit(pairs, y, weight)
+    implied.partial_fit_implied(pairs, y, weight)
+    assert dumps(asked) == dumps(implied)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -308,6 +376,12 @@ def test_what_is_refused_changes_nothing(bad):
         tracker.partial_fit(pairs[:5], y[:5], [1, 1, 1, 1, bad])
     with pytest.raises(ValueError, match="y"):
         tracker.partial_fit(pairs[:5], [1, 1, 1, 1, bad])
+    with pytest.raises(ValueError, match="pairs"):
+        tracker.partial_fit_implied(wrong, y[:5])
+    with pytest.raises(ValueError, match="sample_weight"):
+        tracker.partial_fit_implied(pairs[:5], y[:5], [1, 1, 1, 1, bad])
+    with pytest.raises(ValueError, match="y"):
+        tracker.partial_fit_implied(pairs[:5], [1, 1, 1, 1, bad])
     after = [array for array in vars(tracker._engine.buffers).values() if isinstance(array, np.ndarray)]
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)

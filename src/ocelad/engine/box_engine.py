@@ -52,7 +52,14 @@ class BoxEngine:
     def weights(self) -> Weights:
         return self.ocelad.weights
 
-    def run(self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None) -> None:
+    def run(
+        self,
+        u: Any,
+        y: Array | None,
+        weight: Array | None = None,
+        trace: Trace | None = None,
+        implied: bool = False,
+    ) -> None:
         with hold_interrupts() as pause:  # once for all: it takes longer than a step of some learners
             for part, rows in dense_blocks(u):
                 for k, row in enumerate(rows, part.start):
@@ -65,7 +72,7 @@ class BoxEngine:
                     margins = self._margins(loss) if self.pooled and y is not None else ()
                     predicted = None if trace is None else self._predicted(loss, *margins)
                     self.ocelad.take(loss)
-                    for scaling, m in zip(self.scaling, margins, strict=False):
+                    for scaling, m in zip(self.scaling, () if implied else margins, strict=False):
                         similar, ridge = loss.y > 0, platt.MIXTURE_RIDGE  # type: ignore[union-attr]
                         platt.recalibrate(scaling, m, similar, loss.weight, ridge, platt.LEAST_SLOPE)
                     if trace is not None:

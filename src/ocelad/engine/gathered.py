@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,22 +12,30 @@ from .checks import take
 from .landmarks import POINTS, FeatureMaps, feature_maps
 from .protocol import Arrays
 
+U = 3  # the first column of a comparison's numbers
+
 NAMES = ("maps", "gathered", "observed")
 """In a snapshot: the maps, if there are any; else a row per comparison, with its label (0 for an order), its
-weight and its numbers; and points that nobody has compared."""
-
-Comparison = tuple[Any, Array | None, Array | None]
+weight, whether it is implied, and its numbers; and points that nobody has compared."""
 
 
-@dataclass(frozen=True)
+class Comparison(NamedTuple):
+    u: Any
+    y: Array | None
+    weight: Array | None
+    implied: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Gathered:
     """Comparisons as `Engine.run` was given them, each a difference with its two points, or two of those."""
 
     comparisons: tuple[Comparison, ...] = ()
     observed: Array | None = None
 
-    def with_comparison(self, u: Any, y: Array | None, weight: Array | None) -> Gathered:
-        kept = (u.copy(), None if y is None else y.copy(), None if weight is None else weight.copy())
+    def with_comparison(self, u: Any, y: Array | None, weight: Array | None, implied: bool) -> Gathered:
+        labels, weights = (None if own is None else own.copy() for own in (y, weight))
+        kept = Comparison(u.copy(), labels, weights, implied)
         return Gathered((*self.comparisons, kept), self.observed)
 
     def with_points(self, points: Array) -> Gathered:
@@ -40,12 +48,12 @@ class Gathered:
     @property
     def pairs(self) -> Array:
         """The two points of each difference, of shape (m, 2, n)."""
-        rows = [u.reshape(1 if y is not None else 2, 3, -1)[:, 1:] for u, y, _ in self.comparisons]
+        rows = [u.reshape(1 if y is not None else 2, 3, -1)[:, 1:] for u, y, *_ in self.comparisons]
         return np.concatenate(rows)
 
     @property
     def enough(self) -> bool:
-        compared = sum(2 if y is not None else 4 for _, y, _ in self.comparisons)
+        compared = sum(2 if one.y is not None else 4 for one in self.comparisons)
         return compared + (0 if self.observed is None else len(self.observed)) >= POINTS
 
     def maps(self, by_feature: bool) -> Array:
@@ -61,10 +69,10 @@ class Gathered:
 
 def arrays(gathered: Gathered | None, maps: Array, n: int) -> Arrays:
     found = gathered or Gathered()
-    table = np.zeros((len(found.comparisons), 2 + 6 * n))
-    for row, (u, y, weight) in zip(table, found.comparisons, strict=True):
-        row[0], row[1] = 0.0 if y is None else y[0], 1.0 if weight is None else weight[0]
-        row[2 : 2 + u.size] = u.ravel()
+    table = np.zeros((len(found.comparisons), U + 6 * n))
+    for row, (u, y, weight, implied) in zip(table, found.comparisons, strict=True):
+        row[:U] = 0.0 if y is None else y[0], 1.0 if weight is None else weight[0], implied
+        row[U : U + u.size] = u.ravel()
     observed = np.zeros((0, n)) if found.observed is None else found.observed
     return {"maps": maps.copy(), "gathered": table, "observed": observed.copy()}
 
@@ -72,7 +80,7 @@ def arrays(gathered: Gathered | None, maps: Array, n: int) -> Arrays:
 def restored(learned: Arrays, n: int, t: int) -> tuple[Gathered | None, Array]:
     """What was gathered, or None and the maps."""
     rows, seen = (len(learned[name]) if learned[name].ndim else 0 for name in ("gathered", "observed"))
-    table, points = take(learned, "gathered", (rows, 2 + 6 * n)), take(learned, "observed", (seen, n))
+    table, points = take(learned, "gathered", (rows, U + 6 * n)), take(learned, "observed", (seen, n))
     size = sum(int(np.prod(shape)) for shape in FeatureMaps.shapes(n))
     maps = take(learned, "maps", (size if learned["maps"].size else 0,))
     if maps.size:
@@ -80,11 +88,17 @@ def restored(learned: Arrays, n: int, t: int) -> tuple[Gathered | None, Array]:
         if rows or seen or not ((found.inverse >= 0.0).all() and (found.rates > 0.0).all()):
             raise ValueError("maps must have units and widths > 0, and nothing that is still gathered")
         return None, maps.copy()  # a read-only array would be compiled for again
-    y, weight = table[:, 0], table[:, 1]
-    if not (np.isin(y, (-1.0, 0.0, 1.0)).all() and (weight > 0.0).all() and rows == t):
+    y, weight, implied = table[:, :U].T
+    labels = np.isin(y, (-1.0, 0.0, 1.0)).all() and np.isin(implied, (0.0, 1.0)).all()
+    if not (labels and (weight > 0.0).all() and rows == t):
         raise ValueError("gathered must have all comparisons, with labels of -1, 0 or 1 and weights > 0")
     comparisons = tuple(
-        (row[None, 2 : 2 + 3 * n * (1 if label else 2)].copy(), row[:1].copy() if label else None, row[1:2].copy())
+        Comparison(
+            row[None, U : U + 3 * n * (1 if label else 2)].copy(),
+            row[:1].copy() if label else None,
+            row[1:2].copy(),
+            bool(row[2]),
+        )
         for row, label in zip(table, y, strict=True)
     )
     gathered = Gathered(comparisons, points.copy() if seen else None)

@@ -54,7 +54,14 @@ class Engine(Protocol):
     def t(self) -> int:
         """The number of comparisons learned."""
 
-    def run(self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None) -> None:
+    def run(
+        self,
+        u: Any,
+        y: Array | None,
+        weight: Array | None = None,
+        trace: Trace | None = None,
+        implied: bool = False,
+    ) -> None:
         """Learn comparisons in order, each a time step, and fill the trace.
 
         Parameters
@@ -65,6 +72,8 @@ class Engine(Protocol):
             +1 or -1 for each pair, None for orders.
         weight
             By what each loss is multiplied, > 0; None for 1.
+        implied
+            Whether nobody was asked: then the calibration of a pool's mixture stays as it is.
         """
 
     def judge(self, u: Any) -> Judgement:

@@ -216,7 +216,14 @@ class StackEngine:
 
     # The methods of `Engine`
 
-    def run(self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None) -> None:
+    def run(
+        self,
+        u: Any,
+        y: Array | None,
+        weight: Array | None = None,
+        trace: Trace | None = None,
+        implied: bool = False,
+    ) -> None:
         count, base, done = u.shape[0], self.recipe.base, 0
         if trace is not None:
             levels = active(base + self.t + count, base)
@@ -237,9 +244,9 @@ class StackEngine:
                     part = slice(done, done + 1)
                 table = _NO_TABLE if trace is None else trace.table[part]
                 some = select(part, u, y, weight)
-                learned = self._learn(*some, table)
+                learned = self._learn(*some, table, implied)
                 if self.gathered is not None and learned:
-                    self._gather(self.gathered.with_comparison(*some))
+                    self._gather(self.gathered.with_comparison(*some, implied))
                 done += learned
                 pause()
 
@@ -256,17 +263,17 @@ class StackEngine:
             return
         again = StackEngine(self.recipe, self.loss, self.weights, self.memory, self.nonlinear)
         again.gathered, again._maps = None, gathered.maps(self.nonlinear == "features")
-        for comparison in gathered.comparisons:
-            again.run(*comparison)
+        for u, y, weight, implied in gathered.comparisons:
+            again.run(u, y, weight, None, implied)
         self.buffers, self._maps, self.gathered = again.buffers, again._maps, None
 
-    def _learn(self, u: Any, y: Array | None, weight: Array | None, table: Array) -> int:
+    def _learn(self, u: Any, y: Array | None, weight: Array | None, table: Array, implied: bool = False) -> int:
         """A block of comparisons, up to where the buffers become too small: then they grow."""
         if y is not None:
             stored = int(self.buffers.integers[layout.STORED])
             self.buffers = self.buffers.with_rows(stored + len(y))
         vectors = [_EMPTY if array is None else _contiguous(array) for array in (y, weight)]
-        done = self._call(*_entries(u), *vectors, table, _NO_TABLE)
+        done = self._call(*_entries(u), *vectors, implied, table, _NO_TABLE)
         if done and self.t % run.CHECK_EVERY == 0:
             self._reorthonormalize()
         elif done < u.shape[0]:
@@ -321,7 +328,7 @@ class StackEngine:
             )
         experts = self.fixed + self.levels
         table = np.empty((u.shape[0] + 2, experts + 1))
-        self._call(*_entries(u), _EMPTY, _EMPTY, _NO_TABLE, table)
+        self._call(*_entries(u), _EMPTY, _EMPTY, False, _NO_TABLE, table)
         squares, threshold, p = table[:-2, :experts], table[-2, :experts], table[-1, :experts]
         if self._python_state is not None:
             p = self.weights.mixture(self.state)

@@ -135,6 +135,14 @@ class KeyedTrackers(Locked):
         pairs, y
             m pairs and their labels, as for `MetricTracker.partial_fit`.
         """
+        return self._fit_pairs(keys, pairs, y)
+
+    @locked
+    def partial_fit_implied(self, keys: Keys, pairs: Any, y: ArrayLike) -> KeyedTrackers:
+        """The same for pairs that nobody was asked about (`MetricTracker.partial_fit_implied`)."""
+        return self._fit_pairs(keys, pairs, y, implied=True)
+
+    def _fit_pairs(self, keys: Keys, pairs: Any, y: ArrayLike, implied: bool = False) -> KeyedTrackers:
         u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
         labels, groups = validate.labels(y, u.shape[0]), Groups(keys, u.shape[0])
         new = self._suited(pairs, u)
@@ -147,7 +155,7 @@ class KeyedTrackers(Locked):
 
             def learn(key: Hashable, trackers: dict[Hashable, MetricTracker] = trackers) -> None:
                 at = groups.at[key]
-                trackers[key]._learn(rows[at], labels[at], named=rows)
+                trackers[key]._learn(rows[at], labels[at], named=rows, implied=implied)
 
             try:
                 over_threads(learn, batch, 1 if one_by_one else self.threads)

@@ -32,10 +32,11 @@ def learn(
     weight: Array | None = None,
     trace: Trace | None = None,
     named: Any = None,
+    implied: bool = False,
 ) -> None:
     """Learn the differences of pairs or, without y, near and far ones side by side.
 
-    ``named`` is what they were made from, for the names of its features.
+    ``named`` is what they were made from, for the names of its features; ``implied`` says that nobody was asked.
     """
     learned, parts = tracker.__dict__, 1 if y is not None else 2
     known, n = "_engine" in learned, u.shape[1] // (parts * (3 if tracker._wide else 1))
@@ -69,9 +70,9 @@ def learn(
             tracker.preprocessor_, tracker.features_ = form, features
         learned.update(_given=None, _threshold=None, _scale=after)
         if tracker._history is None and trace is None:
-            engine.run(rows, y, weight)
+            engine.run(rows, y, weight, None, implied)
         else:
-            _run_traced(tracker._history, engine, rows, y, weight, trace, np.array(ratios))
+            _run_traced(tracker._history, engine, rows, y, weight, trace, np.array(ratios), implied)
     except BaseException:  # Ctrl-C: what has been learned stays, and the unit is that of what has been learned
         if engine.t == t:  # nothing: it has not begun
             tracker.__dict__ = kept
@@ -81,7 +82,14 @@ def learn(
 
 
 def _run_traced(
-    history: Any, engine: Engine, rows: Any, y: Array | None, weight: Any, trace: Trace | None, ratios: Array
+    history: Any,
+    engine: Engine,
+    rows: Any,
+    y: Array | None,
+    weight: Any,
+    trace: Trace | None,
+    ratios: Array,
+    implied: bool,
 ) -> None:
     """Run with a trace, whose predictions are in the unit of length from before each comparison; a history reads
     it in pieces."""
@@ -89,11 +97,11 @@ def _run_traced(
     for piece in pieces:
         part = Trace(piece.stop - piece.start) if trace is None else trace
         u, labels, weights = select(piece, rows, y, weight)
-        engine.run(u, labels, weights, part)
+        engine.run(u, labels, weights, part, implied)
         if labels is not None:
             part.rescale(ratios[piece], labels, None if engine.pooled else engine.loss, weights)
         if history is not None:
-            history.read(engine, part, labels)
+            history.read(engine, part, labels, implied)
 
 
 def relearn(tracker: MetricTracker, pairs: Any, y: Any, calibration_params: dict[str, Any]) -> None:

@@ -209,16 +209,33 @@ class MetricTracker(
         classes
             Accepted, as scikit-learn's classifiers do: [-1, 1].
         """
-        u, labels = self._pairs(pairs, y)
         if classes is not None:
             validate.classes(classes)
+        return self._fit_pairs(pairs, y, sample_weight)
+
+    def partial_fit_implied(self, pairs: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn pairs that nobody was asked about: their answers follow from others (`Closure.derived`).
+
+        They are learned as by ``partial_fit``, a time step each. But they are chosen, not met with: how far the
+        mixture of a pool is to be believed is learned from comparisons alone, and a `History` does not judge them,
+        nor does its alarm.
+
+        Parameters
+        ----------
+        pairs, y, sample_weight
+            As for ``partial_fit``.
+        """
+        return self._fit_pairs(pairs, y, sample_weight, implied=True)
+
+    def _fit_pairs(self, pairs: Any, y: ArrayLike, sample_weight: ArrayLike | None, implied: bool = False) -> Self:
+        u, labels = self._pairs(pairs, y)
         weight = None
         if sample_weight is not None:
             weight = validate.weights(sample_weight, u.shape[0])
             kept = weight > 0
             if not kept.all():
                 u, labels, weight = u[kept], labels[kept], weight[kept]
-        return self._learn(u, labels, weight, named=pairs)
+        return self._learn(u, labels, weight, named=pairs, implied=implied)
 
     def fit(self, pairs: Any, y: ArrayLike, calibration_params: dict[str, Any] | None = None) -> Self:
         """Forget everything, learn these comparisons in order, and calibrate the threshold on them.
@@ -286,10 +303,16 @@ class MetricTracker(
 
     @locked
     def _learn(
-        self, u: Any, y: Array | None, weight: Array | None = None, trace: Trace | None = None, named: Any = None
+        self,
+        u: Any,
+        y: Array | None,
+        weight: Array | None = None,
+        trace: Trace | None = None,
+        named: Any = None,
+        implied: bool = False,
     ) -> Self:
         """Learn differences that have been checked (`learn`)."""
-        learn(self, u, y, weight, trace, named)
+        learn(self, u, y, weight, trace, named, implied)
         return self
 
     def observe(self, X: Any) -> Self:

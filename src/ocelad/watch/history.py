@@ -214,18 +214,19 @@ class History:
         cuts = [0, *range(first, count, self.every), count]
         return [slice(start, stop) for start, stop in pairwise(cuts)]
 
-    def read(self, engine: Engine, trace: Trace, y: Array | None) -> None:
-        """What a watched tracker has gone through, a piece at a time. Orders have no label to judge."""
+    def read(self, engine: Engine, trace: Trace, y: Array | None, implied: bool = False) -> None:
+        """What a watched tracker has gone through, a piece at a time. Orders have no label to judge, and labels
+        that were implied by others are no evidence."""
         before, self._t = self._t, engine.t
-        if y is not None:
+        if y is not None and not implied:
             wrong = (trace.similar != (y > 0)).tolist()
             times = range(before + 1, engine.t + 1)
             costs = [None if math.isnan(cost) else cost for cost in trace.log_loss(y).tolist()]
             self._outcomes += zip(times, trace.loss.tolist(), wrong, costs, strict=True)
         if engine.t % self.every == 0:
-            self._look(engine)
+            self._look(engine, implied)
 
-    def _look(self, engine: Engine) -> None:
+    def _look(self, engine: Engine, implied: bool) -> None:
         form, outcomes, experts = engine.mixture()[0], self._outcomes, engine.experts()
         diagonal, t = form.diagonal, engine.t
         row = _Row(
@@ -244,7 +245,7 @@ class History:
         self.lengths, self.kinds = snapshot(experts["length"]), tuple(experts["kind"].tolist())
         self._keep(row)
         if self.alarm is not None:
-            self._feed(self.alarm, outcomes, experts)
+            self._feed(self.alarm, outcomes, None if implied else experts)
 
     def _feed(self, alarm: Alarm, outcomes: list[Outcome], experts: Any) -> None:
         for number, (t, _, wrong, cost) in enumerate(outcomes, 1):

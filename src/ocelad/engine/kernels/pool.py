@@ -108,16 +108,22 @@ def predict(
 
 
 @kernel
-def calibrate(
-    y: float, weight: float, square: float, threshold: float, probability: float, stack: Stack, scratch: Scratch
-) -> None:
-    """Learn how far margins are to be believed: of the experts that do not know, and of the mixture."""
+def calibrate_experts(y: float, weight: float, stack: Stack, scratch: Scratch) -> None:
+    """Learn how far the margins of the experts that do not know are to be believed."""
     calibration, similar, header = stack.calibration, y > 0.0, stack.header
     if header[FIXED] > 0:
         recalibrate(calibration[EUCLID], 1.0 - scratch.lengths[NEAR], similar, weight, RIDGE, 0.0)
     for j in range(header[LEVELS]):
         m = stack.mu[stack.order[j]] - scratch.squares[NEAR, j]
         recalibrate(calibration[LEVEL + j], m, similar, weight, RIDGE, 0.0)
+
+
+@kernel
+def calibrate_mixture(
+    y: float, weight: float, square: float, threshold: float, probability: float, calibration: Array
+) -> None:
+    """Learn how far the margin and the probability of the mixture are to be believed."""
+    similar = y > 0.0
     recalibrate(calibration[MARGIN], compress(threshold - square), similar, weight, MIXTURE_RIDGE, LEAST_SLOPE)
     odds = math.log(probability / (1.0 - probability))
     recalibrate(calibration[PROBABILITY], odds, similar, weight, MIXTURE_RIDGE, LEAST_SLOPE)

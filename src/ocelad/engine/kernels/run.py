@@ -191,6 +191,7 @@ def run(
     feature: Integers,
     y: Array,
     weight: Array,
+    implied: bool,
     trace: Array,
     squares: Array,
     floats: Array,
@@ -206,9 +207,10 @@ def run(
     """Learn a block of comparisons, until the arrays are too small or to be checked; returns the number learned.
 
     Differences are in ``values`` one after the other, each with its two points if there are feature maps; if
-    sparse, the nonzeros of number i are at start[i], ..., start[i + 1] - 1, and ``feature`` says of which they are,
-    else both are empty. Without ``y`` there are two differences to each, "the first is closer than the second".
-    Without ``weight`` each weighs 1. ``maps`` is empty while there are no landmarks.
+    sparse, the nonzeros of number i are at start[i], ..., start[i + 1] - 1, and ``feature`` says of which features
+    they are, else both are empty. Without ``y`` there are two differences to each, "the first is closer than the
+    second". Without ``weight`` each weighs 1. If they are ``implied``, the calibration of a pool's mixture stays.
+    ``maps`` is empty while there are no landmarks.
 
     If there are rows for ``squares``, nothing is learned: they become every expert's squared distance of each
     difference, and the last two its threshold and its weight; the last column is for the mixture.
@@ -251,7 +253,9 @@ def run(
                     trace[i, PROBABILITY] = pool.calibrated_probability(probability, stack.calibration)
         combine.reweight(stack.options, stack.combiner, stack.losses, header, p, mixed)
         if pooled and terms == 1:
-            pool.calibrate(label, weighs, square, threshold, probability, stack, scratch)
+            pool.calibrate_experts(label, weighs, stack, scratch)
+            if not implied:
+                pool.calibrate_mixture(label, weighs, square, threshold, probability, stack.calibration)
         learn(label, weighs, terms, stack, scratch, dictionary)
         if header[REPLAYED] > 0 and terms == 1:
             combine.probabilities(stack.combiner, fixed + levels, p)
