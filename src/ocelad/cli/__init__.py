@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": "Track the paper's drifting clusters against the baselines: a table and a figure.",
     "embed": "Give the points of TABLE coordinates in which the metric of TRACKER is the Euclidean distance.",
     "info": "Say what is in PATH: a file of ocelad.save, or the folder of a run of ocelad track, or a file in it.",
+    "label": "Ask which items of TABLE are similar, and learn from the answers.",
     "plot": "Draw PATH: the folder of a run of ocelad track, its timeline.csv, or a file of ocelad.save.",
     "score": "Measure the pairs of TABLE with the metric of TRACKER, which does not change.",
     "study": "Run the paper's experiments, choose their rates, and report on them.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TextIO, get_args
@@ -16,21 +16,7 @@ from sklearn.metrics import roc_auc_score
 from .. import MetricTracker, SupervisedMetricTracker, load
 from ..data.tables import Columns, Comparisons, Rows, comparisons, read_items, read_rows
 from ..data.tables.reading import Format
-
-Option = Callable[[Any], Any]
-
-
-def option(name: str, default: Any, words: str, also: tuple[str, ...] = (), **more: Any) -> Option:
-    """An option whose default, if it has one, is shown; of a tuple, as words between commas."""
-    if isinstance(default, tuple):
-        default = ",".join(map(str, default))
-    return click.option(f"--{name}", *also, **{"default": default, "show_default": True, "help": words, **more})
-
-
-def count(name: str, default: int | None, words: str, **more: Any) -> Option:
-    """A whole number from 1 on."""
-    return option(name, default, words, type=click.IntRange(1), **more)
-
+from .options import option
 
 ITEMS = option("items", None, "Table of items, with a column id, for columns id_a and id_b.", metavar="FILE")
 FORMAT = option(

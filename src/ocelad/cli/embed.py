@@ -10,7 +10,8 @@ import numpy as np
 
 from ..data.tables import Columns, parsed, read_rows
 from ..data.tables.reading import Format
-from .common import FORMAT, OUT, count, feature_columns, opened, saved_metric
+from .common import FORMAT, OUT, feature_columns, opened, saved_metric
+from .options import count
 
 
 @click.command()

@@ -13,7 +13,8 @@ from .. import MetricTracker, plots
 from ..data.tables import Columns, Rows, parsed, read_rows
 from ..data.tables.reading import Format
 from ..track import read_timeline
-from .common import FORMAT, feature_columns, option, saved_metric
+from .common import FORMAT, feature_columns, saved_metric
+from .options import option
 
 
 @click.command()

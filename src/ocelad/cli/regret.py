@@ -15,7 +15,7 @@ from .. import data, plots
 from ..files import write_csv
 from ..studies import regret as study
 from . import study_common as o
-from .common import count
+from .options import count
 
 
 @click.command()

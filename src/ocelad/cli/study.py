@@ -16,7 +16,7 @@ from ..studies import Results, Store, Study
 from ..studies.methods import DEFAULT, METHODS, slug
 from ..studies.tuning import FIRST_TRIAL, TUNED
 from . import study_common as o
-from .common import option
+from .options import option
 from .regret import regret
 from .text import text
 

@@ -14,7 +14,7 @@ from .. import plots
 from ..data import Segment
 from ..studies import BACKENDS, Results, Study, summarise
 from ..studies.methods import named, slug
-from .common import Option, count, option
+from .options import Option, count, option
 
 LAST, MOST = 2**32 - 1, 1_000_000
 """The greatest number of a first trial, and how many there may be: all of them must fit into a file and a list."""

@@ -18,7 +18,8 @@ from ..data import DriftingTopics, LabelledTexts, TextStream
 from ..files import write_text
 from ..studies import TextResults, TextStudy, run_text
 from . import study_common as o
-from .common import FORMAT, count, option
+from .common import FORMAT
+from .options import count, option
 
 
 def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np.datetime64]:

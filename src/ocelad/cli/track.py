@@ -22,7 +22,8 @@ from ..track.lock import lock_folder
 from ..track.run import PREDICTIONS, Stopped
 from ..tracker.pair_sampling import Strategy
 from ..watch.history import in_charge
-from .common import FORMAT, ITEMS, auc_in_words, count, form_for, option
+from .common import FORMAT, ITEMS, auc_in_words, form_for
+from .options import count, option
 from .stopping import Stopping
 
 

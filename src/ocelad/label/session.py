@@ -1,0 +1,296 @@
+"""A person, a set of items, and one question after the other: the next pair is a function of the answers so far.
+
+    log = (event_1, ..., event_k)  ->  tracker, closure  ->  question(seed, k, tracker, closure).
+
+Nothing else is remembered. So who stops and goes on later is asked what they would have been asked, and to undo is
+to go through a shorter log.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from .. import validation as validate
+from ..active import GroupQuestions, Queries
+from ..closure import Closure, Reset
+from ..protocols import Array
+from ..tracker import MetricTracker
+
+Aim = Literal["metric", "groups"]
+Pair = tuple[int, int]
+
+LATER = 20
+"""Events after which a pair that a person was unsure of is asked again."""
+
+LATEST = 20
+"""Answers of which it is counted how many were foreseen."""
+
+DERIVED = 4
+"""Implied pairs that are taught after each answer."""
+
+CHECK = 5
+"""Every so many questions, one may be asked whose answer is implied: else nobody would notice that it is wrong."""
+
+TRIES = 64
+"""Draws of a question that need not be asked, after which those that must be are searched for."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Items number i and j are similar (y = 1), different (-1), or the person is unsure (0)."""
+
+    i: int
+    j: int
+    y: int
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The person judges differently from here on."""
+
+
+Event = Answer | Changed
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a session stands.
+
+    Pairs answered similar and different, pairs whose last answer was unsure, further pairs that answers imply; how
+    many of the latest answers were foreseen right, and of how many; groups known apart, and the items in them.
+    """
+
+    similar: int
+    different: int
+    unsure: int
+    implied: int
+    right: int
+    foreseen: int
+    groups: int
+    placed: int
+
+
+class Session:
+    """Questions about pairs of points, and what the answers teach.
+
+    Parameters
+    ----------
+    X
+        The points, of shape (m, n).
+    aim
+        ``"metric"`` asks what teaches the tracker most: of a few random pairs the one it is least sure of.
+        ``"groups"`` asks for the partition: an item against its nearest group, until all groups are known.
+    candidates
+        For ``"metric"``: of how many pairs.
+    implied
+        Whether similar is transitive for the person, and different inherited: then implied answers are taught,
+        too, and seldom asked. The aim ``"groups"`` rests on it.
+    seed
+        Of all draws.
+
+    Examples
+    --------
+    Only the sign of the first of three features matters to this person:
+
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> session = Session(X)
+    >>> for _ in range(30):
+    ...     i, j = session.question()
+    ...     session.take(Answer(i, j, 1 if X[i, 0] * X[j, 0] > 0 else -1))
+    >>> session.relevance().argmax().item()
+    0
+    >>> asked = session.question()
+    >>> session.take(Answer(*asked, 0))  # unsure: asked again later
+    >>> session.question() == asked
+    False
+    >>> session.undo()
+    Answer(i=5, j=3, y=0)
+    >>> session.question() == asked
+    True
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        aim: Aim = "metric",
+        candidates: int = 4,
+        implied: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.X = np.array(X, dtype=np.float64)
+        if self.X.ndim != 2 or len(self.X) < 2:
+            raise ValueError(f"X must be two or more points, of shape (m, n), got shape {self.X.shape}")
+        if aim not in get_args(Aim):
+            raise ValueError(f"aim must be one of {', '.join(get_args(Aim))}, got {aim!r}")
+        if aim == "groups" and not implied:
+            raise ValueError('aim "groups" needs implied=True: groups are what answers imply')
+        self.aim, self.implied = aim, implied
+        self.candidates = validate.integer(candidates, "candidates")
+        self.seed = validate.integer(seed, "seed", 0)
+        self.replay([])
+
+    def replay(self, log: Iterable[Event]) -> None:
+        """Begin anew, and go through these events."""
+        # Answers of long ago should not be taught for ever: people change. A partition needs them all.
+        self.closure = Closure(window=500 if self.aim == "metric" else None, random_state=self.seed)
+        self.tracker = MetricTracker(scale="features")
+        self.log: list[Event] = []
+        self._asked: set[Pair] = set()  # since the person last judged differently
+        self._unsure: dict[Pair, int] = {}  # and the number of the event, the oldest first
+        self._foreseen: deque[bool] = deque(maxlen=LATEST)
+        for event in log:
+            self.take(event)
+
+    # Events
+
+    def take(self, event: Event) -> Reset | None:
+        """Learn what a person said. Returns a `Reset` if answers contradict earlier ones so often that the person
+        must have changed their mind."""
+        reset = None
+        if isinstance(event, Answer):
+            reset = self._learn(event)
+        else:
+            self.closure.reset(keep=0)  # what was said before is about another notion
+        if reset or isinstance(event, Changed):
+            self._asked.clear()
+        self.log.append(event)
+        return reset
+
+    def undo(self) -> Event | None:
+        """All is as if the last event, which is returned, had never been; None if there is none."""
+        if not self.log:
+            return None
+        *before, last = self.log
+        self.replay(before)
+        return last
+
+    def _learn(self, answer: Answer) -> Reset | None:
+        i, j, y = answer.i, answer.j, answer.y
+        if not (0 <= i < len(self.X) and 0 <= j < len(self.X)) or i == j or y not in (1, 0, -1):
+            raise ValueError(f"an answer is about two of {len(self.X)} items, with y 1, -1 or 0, got {answer}")
+        self._unsure.pop(_either(i, j), None)
+        if y == 0:
+            self._unsure[_either(i, j)] = len(self.log)
+            return None
+        if self.tracker.__sklearn_is_fitted__():
+            odds = self.tracker.mixture_proba(self.X[[[i, j]]])
+            self._foreseen.append(bool(odds[0, 1] >= 0.5) == (y > 0))
+        self._asked.add(_either(i, j))
+        self._teach([(i, j, y)])
+        if not self.implied:
+            return None
+        reset = self.closure.answer(i, j, y)
+        self._teach(self.closure.derived(DERIVED))
+        return reset
+
+    def _teach(self, answers: list[Any]) -> None:
+        if answers:
+            pairs = np.array([[i, j] for i, j, _ in answers])
+            self.tracker.partial_fit(self.X[pairs], [y for _, _, y in answers])
+
+    # Questions
+
+    def question(self) -> Pair | None:
+        """The numbers of two items to ask about; None if the answers imply all others."""
+        unsure = {pair: when for pair, when in self._unsure.items() if not self._is_known(*pair)}
+        oldest = next(iter(unsure), None)
+        if oldest is not None and len(self.log) - unsure[oldest] > LATER:
+            return oldest
+        new = self._least_sure(unsure) if self.aim == "metric" else self._nearest_group(unsure)
+        return oldest if new is None else new
+
+    def _least_sure(self, unsure: dict[Pair, int]) -> Pair | None:
+        """Of a few random pairs the one of which the tracker is least sure, unless its answer is known."""
+        queries = Queries(self.tracker, self.candidates, random_state=[self.seed, len(self.log)])
+
+        def drawn(check: bool) -> Pair | None:
+            for _ in range(TRIES):
+                i, j = queries.query_pool(self.X)
+                known = self._is_asked(i, j) if check else self._is_known(i, j)
+                if not known and _either(i, j) not in unsure:
+                    return i, j
+            return None
+
+        pair = drawn(check=len(self.log) % CHECK == CHECK - 1)
+        if pair is not None:
+            return pair
+        # Most pairs are implied, so that there are few groups.
+        groups: Any = self.closure.groups()
+        seen = {item for group in groups for item in group}
+        some = sorted([group[0] for group in groups] + [i for i in range(len(self.X)) if i not in seen])
+        left = [
+            pair for pair in combinations(some, 2) if not self._is_known(*pair) and _either(*pair) not in unsure
+        ]
+        return left[queries.query(self.X[np.array(left)])] if left else drawn(check=True)
+
+    def _is_asked(self, i: int, j: int) -> bool:
+        return _either(i, j) in self._asked
+
+    def _is_known(self, i: int, j: int) -> bool:
+        return self._is_asked(i, j) or self.closure.implied(i, j) != 0
+
+    def _nearest_group(self, unsure: dict[Pair, int]) -> Pair | None:
+        """An item and the nearest member of its nearest group."""
+        closure = self.closure
+        if unsure:  # as if they were different, so that others are asked first
+            closure = copy.deepcopy(closure)
+            for i, j in unsure:
+                if not closure.implied(i, j):
+                    closure.answer(i, j, -1)
+        return GroupQuestions(self.tracker, closure, self.X).query()
+
+    # What has been learned
+
+    def progress(self) -> Progress:
+        """Where the session stands."""
+        answers = [event for event in self.log if isinstance(event, Answer)]
+        groups = self.groups()
+        return Progress(
+            similar=sum(answer.y > 0 for answer in answers),
+            different=sum(answer.y < 0 for answer in answers),
+            unsure=len(self._unsure),
+            implied=self._implied(answers),
+            right=sum(self._foreseen),
+            foreseen=len(self._foreseen),
+            groups=len(groups),
+            placed=sum(map(len, groups)),
+        )
+
+    def _implied(self, answers: list[Answer]) -> int:
+        """Pairs whose answers follow from the others': within groups, and between groups known apart."""
+        groups = self.closure.groups()
+        number = {item: k for k, group in enumerate(groups) for item in group}
+        known = {_either(answer.i, answer.j) for answer in answers if answer.y}
+        known = {pair for pair in known if self.closure.implied(*pair)}
+        # Two groups are known apart by an answer about two of their items.
+        apart = {_either(number[i], number[j]) for i, j in known if number[i] != number[j]}
+        within = sum(comb(len(group), 2) for group in groups)
+        return within + sum(len(groups[a]) * len(groups[b]) for a, b in apart) - len(known)
+
+    def groups(self) -> list[list[int]]:
+        """Groups that are known apart from one another, the largest first; items in none have yet to be placed."""
+        known: Any = self.closure.groups()
+        apart: list[list[int]] = []
+        for group in sorted(known, key=len, reverse=True):
+            if all(self.closure.implied(group[0], other[0]) < 0 for other in apart):
+                apart.append(group)
+        return apart
+
+    def relevance(self) -> Array:
+        """Each feature's share of the diagonal of the metric, in units of the features' own sizes."""
+        if not self.tracker.__sklearn_is_fitted__():
+            return np.zeros(self.X.shape[1])
+        diagonal = self.tracker.get_metric().M.diagonal()
+        return diagonal / (diagonal.sum() or 1.0)
+
+
+def _either(i: int, j: int) -> Pair:
+    return (i, j) if i < j else (j, i)
