@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -12,6 +13,9 @@ from typing import Any
 
 END = "\x04"
 """Ctrl-D, or the end of the input."""
+
+SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|O.|)")
+"""What a terminal sends for an arrow, say: several letters that are none."""
 
 
 class Lines:
@@ -112,10 +116,8 @@ else:
                     typed = os.read(self._terminal, 1024)
                 except OSError:  # the terminal is gone
                     return END
-                if typed.startswith(b"\x1b"):  # an arrow, say, is several
-                    return ""
-                self._typed = typed.decode("utf-8", "replace") or END
-            key, self._typed = self._typed[0], self._typed[1:]
+                self._typed = SEQUENCE.sub("", typed.decode("utf-8", "replace")) if typed else END
+            key, self._typed = self._typed[:1], self._typed[1:]
             return key.lower()
 
 
