@@ -232,7 +232,7 @@ def test_a_tracker_without_names_takes_columns_as_they_come(monkeypatch, capsys,
     assert [float(row["dim_1"]), float(row["dim_2"])] == tracker.transform([[1.0, 2.0]])[0].tolist()
 
 
-@pytest.mark.parametrize("command", ["track", "embed", "score", "plot", "info"])
+@pytest.mark.parametrize("command", ["track", "label", "embed", "score", "plot", "info"])
 def test_help_has_an_example_and_a_word_on_every_option(monkeypatch, capsys, command):
     assert run(monkeypatch, command, "--help") == 0
     assert f"ocelad {command} " in capsys.readouterr().out

@@ -12,6 +12,7 @@ import ocelad.data
 import ocelad.data.tables
 import ocelad.evaluate
 import ocelad.geometry
+import ocelad.label
 import ocelad.neighbors
 import ocelad.state
 import ocelad.studies
@@ -29,6 +30,7 @@ PACKAGES = [
     ocelad.state,
     ocelad.studies,
     ocelad.track,
+    ocelad.label,
 ]
 
 # The names that the documentation promises. A name is added here on purpose, or not at all.

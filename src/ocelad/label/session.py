@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -184,17 +184,16 @@ class Session:
             odds = self.tracker.mixture_proba(self.X[[[i, j]]])
             self._foreseen.append(bool(odds[0, 1] >= 0.5) == (y > 0))
         self._asked.add(_either(i, j))
-        self._teach([(i, j, y)])
+        self._teach(self.tracker.partial_fit, [(i, j, y)])
         if not self.implied:
             return None
         reset = self.closure.answer(i, j, y)
-        self._teach(self.closure.derived(DERIVED))
+        self._teach(self.tracker.partial_fit, self.closure.derived(DERIVED))
         return reset
 
-    def _teach(self, answers: list[Any]) -> None:
+    def _teach(self, learn: Callable[[Array, list[int]], Any], answers: list[Any]) -> None:
         if answers:
-            pairs = np.array([[i, j] for i, j, _ in answers])
-            self.tracker.partial_fit(self.X[pairs], [y for _, _, y in answers])
+            learn(self.X[[[i, j] for i, j, _ in answers]], [y for _, _, y in answers])
 
     # Questions
 
