@@ -127,7 +127,7 @@ def test_to_leave_in_any_way_keeps_everything(table, tmp_path, key, code):
     saved = tmp_path / "tracker.ocelad"
     with Terminal(ALONE, table, "--aim", "groups", "--save", saved) as terminal:
         terminal.press("yn")
-        terminal.wait_for(r"3\.(.|\s)*similar\? ")
+        terminal.wait_for(r"3\.[\s\S]*similar\? ")
         terminal.press(key)
         assert terminal.code() == (code, True)
         assert "Traceback" not in terminal.seen
@@ -140,7 +140,7 @@ def test_to_leave_in_any_way_keeps_everything(table, tmp_path, key, code):
 def test_who_is_told_to_stop_leaves_the_terminal_in_order(table):
     with Terminal(ALONE, table) as terminal:
         terminal.press("y")
-        terminal.wait_for(r"2\.(.|\s)*similar\? ")
+        terminal.wait_for(r"2\.[\s\S]*similar\? ")
         terminal.process.send_signal(signal.SIGTERM)
         assert terminal.code() == (143, True)
         assert "1 answered: 1 similar" in terminal.seen
