@@ -3,6 +3,7 @@
     python benchmarks/streams.py --keystroke keystroke.csv.gz --gas gas.csv.gz --digits --seeds 5
     python benchmarks/streams.py --elec2 elec2.csv.gz --outdoor outdoor.csv.gz --minilm embeddings.npz
     python benchmarks/streams.py --digits --seeds 1 --scale
+    python benchmarks/streams.py --digits --keystroke keystroke.csv.gz --nonlinear
 
 Of tables, features are brought to sign(x) log(1 + |x|) and standardised by the first 200 rows; an .npz has arrays
 "points" and "label". Rows of keystroke and gas are shuffled within their groups, in whose order they stay, and
@@ -14,13 +15,15 @@ comparisons beside that of the more frequent label, and the expected calibration
 half. RICE and fixed rates have no calibrated probability: theirs is 1 / (1 + exp(d^2 - mu)).
 
 With --scale, pools with scale="auto" and scale="features" are compared instead, on each stream and on the same
-stream with each feature multiplied by its own e^(1.5 z), z normal.
+stream with each feature multiplied by its own e^(1.5 z), z normal. With --nonlinear, a pool with experts on
+feature maps is compared with one without; the last column is the time that it takes.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -128,6 +131,18 @@ def report_scales(name: str, make: Callable[[int], Stream], first: int, seeds: i
     )
 
 
+def report_nonlinear(name: str, make: Callable[[int], Stream], first: int, seeds: int) -> None:
+    found: dict[str, list[list[float]]] = {"linear": [], "nonlinear": []}
+    MetricTracker(nonlinear=True).partial_fit(np.zeros((1, 2, 1)), [1])  # compile
+    for seed in range(first, first + seeds):
+        stream = make(seed)
+        for own, tracker in (("linear", MetricTracker()), ("nonlinear", MetricTracker(nonlinear=True))):
+            start = time.process_time()
+            found[own].append([*measures(tracker, stream), 1e6 * (time.process_time() - start) / len(stream[1])])
+    print(f"{name}: {len(stream[1])} comparisons, {stream[0].shape[2]} features, {seeds} seeds from {first}")
+    show({own: np.array(rows) for own, rows in found.items()}, (*MEASURES, "microseconds"))
+
+
 def report(name: str, make: Callable[[int], Stream], first: int, seeds: int) -> None:
     streams = [make(seed) for seed in range(first, first + seeds)]
     print(
@@ -140,12 +155,12 @@ def report(name: str, make: Callable[[int], Stream], first: int, seeds: int) -> 
     show({own: found[own] for own in ("ocelad", "RICE", best)})
 
 
-def show(found: dict[str, Any]) -> None:
+def show(found: dict[str, Any], measures: tuple[str, ...] = MEASURES) -> None:
     """Means over seeds, the rows of each method's table, and their standard errors."""
     for own in found:
         seeds = len(found[own])
-        errors = found[own].std(axis=0, ddof=1) / seeds**0.5 if seeds > 1 else np.full(len(MEASURES), np.nan)
-        columns = zip(MEASURES, found[own].mean(axis=0), errors, strict=True)
+        errors = found[own].std(axis=0, ddof=1) / seeds**0.5 if seeds > 1 else np.full(len(measures), np.nan)
+        columns = zip(measures, found[own].mean(axis=0), errors, strict=True)
         print(f"  {own:22s}", "  ".join(f"{word} {value:.4f} ± {error:.4f}" for word, value, error in columns))
 
 
@@ -158,8 +173,9 @@ def main() -> None:
     parser.add_argument("--seeds", default=5, type=int, help="How many draws of orders and pairs.")
     parser.add_argument("--first", default=0, type=int, help="The first seed.")
     parser.add_argument("--scale", action="store_true", help='Compare scale="auto" and scale="features".')
+    parser.add_argument("--nonlinear", action="store_true", help="Compare with experts on feature maps.")
     chosen = parser.parse_args()
-    shown = report_scales if chosen.scale else report
+    shown = report_scales if chosen.scale else report_nonlinear if chosen.nonlinear else report
     for name, group in GROUPS.items():
         if getattr(chosen, name):
             shown(name, partial(from_table, getattr(chosen, name), group), chosen.first, chosen.seeds)

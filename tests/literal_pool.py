@@ -66,6 +66,7 @@ class Replay:
 
     def __init__(self, number, window, anew, L):
         self.number, self.window, self.anew = number, window, anew
+        self.short_steps = 2
         self.prior, self.floor = (0.2, 0.05) if anew else (0.1, 0.02)
         self.start = self.zero = 0  # the first comparison to draw from; the last time that nothing was lost
         self.begin(L, 1.0)
@@ -115,7 +116,7 @@ class Replay:
         sparing = max(1, length // 512)
         if t % sparing:
             return
-        for number in range(2 if length <= 128 else 1):
+        for number in range(self.short_steps if length <= 128 else 1):
             chosen = self.minibatch(t, length, number)
             G, g = self.gradient(self.L, self.b, u[chosen], y[chosen], weight[chosen], length)
             self.steps += 1
@@ -161,34 +162,55 @@ class LiteralPool:
         while dyadic[-1] // 2 >= 32:
             dyadic.append(dyadic[-1] // 2)
         windows += [(window, True) for window in reversed(dyadic)]
-        L = np.random.default_rng(0).normal(scale=0.3 / np.sqrt(n), size=(len(windows), 4, n))
+        self.rng = np.random.default_rng(0)
+        L = self.rng.normal(scale=0.3 / np.sqrt(n), size=(len(windows), 4, n))
         self.replays = [Replay(number, *window, L[number]) for number, window in enumerate(windows)]
+        self.blocks = [(slice(0, n), self.replays)]  # experts, and the features that they are shown
+        self.width = n
         self.euclid = Platt(0.5, 0.0)
         self.rice = Levels(n, step=8.0, strength=0.02, base=8, threshold_step=0.1)
         self.scalings = []  # of each level
         self.margin, self.probability = Platt(5.0, 0.05), Platt(5.0, 0.05)
-        self.u, self.y, self.weight = np.zeros((0, n)), np.zeros(0), np.zeros(0)
+        self.extend(n, memory)
+        self.u, self.y, self.weight = np.zeros((0, self.width)), np.zeros(0), np.zeros(0)
         self.unit = Unit()
-        self.w = [np.full(len(windows), 1 / len(windows) / 3), np.array([1 / 3]), np.zeros(0)]  # by group
+        self.groups = len(self.blocks) + 2
+        self.w = [np.full(len(own), 1 / len(own) / self.groups) for _, own in self.blocks]
+        self.w += [np.array([1 / self.groups]), np.zeros(0)]  # those that replay, by block; Euclid; the levels
         self.open()
+
+    def extend(self, n, memory):
+        """No experts but those on the given features."""
 
     def open(self):
         """A level that is new has the mean weight of the others, and they together keep theirs."""
         for _ in range(len(self.scalings), len(self.rice.act(self.rice.t))):
             self.scalings.append(Platt(0.5, 0.0))
-            group = self.w[2]
-            total = group.sum() if len(group) else 1 / 3
+            group = self.w[-1]
+            total = group.sum() if len(group) else 1 / self.groups
             group = np.append(group, group.mean() if len(group) else 1.0)
-            self.w[2] = group / group.sum() * total
+            self.w[-1] = group / group.sum() * total
 
     def experts(self):
         """(M, threshold, floor) of each: the odds of a pair are the threshold minus u'Mu."""
         n, levels = self.rice.n, self.rice.act(self.rice.t)
-        told = [(r.average_L.T @ r.average_L, r.average_b, r.floor) for r in self.replays]
-        told.append((self.euclid.theta[0] * np.eye(n), self.euclid(1.0), 0.005))
+        told = [
+            (self.on(shown, r.average_L.T @ r.average_L), r.average_b, r.floor)
+            for shown, own in self.blocks
+            for r in own
+        ]
+        given = slice(0, n)
+        told.append((self.on(given, self.euclid.theta[0] * np.eye(n)), self.euclid(1.0), 0.005))
         for platt, interval in zip(self.scalings, levels, strict=True):
-            told.append((platt.theta[0] * self.rice.M[interval], platt(self.rice.mu[interval]), 0.005))
+            M = self.on(given, platt.theta[0] * self.rice.M[interval])
+            told.append((M, platt(self.rice.mu[interval]), 0.005))
         return told
+
+    def on(self, shown, M):
+        """A matrix for all features, of one for some."""
+        whole = np.zeros((self.width, self.width))
+        whole[shown, shown] = M
+        return whole
 
     def mixture(self):
         """The mixed metric, and its threshold."""
@@ -218,9 +240,11 @@ class LiteralPool:
             W = group.sum()
             self.w[g] = (0.99 * group / W + 0.01 / len(group)) * (0.999 * W + 0.001 / len(groups))
 
-    def pair(self, u, y, weight=1.0, implied=False):
+    def pair(self, u, y, weight=1.0, implied=False, mapped=()):
+        """``mapped``: what feature maps make of the pair."""
         (u,) = self.unit(u)
-        p = self.probabilities(u)
+        v = np.append(u, mapped)
+        p = self.probabilities(v)
         losses = -weight * np.log(np.where(y > 0, p, 1 - p))
         mixed = -np.log(np.concatenate(self.w) @ np.exp(-losses))
         (M, mu), probability = self.mixture(), np.concatenate(self.w) @ p
@@ -229,23 +253,25 @@ class LiteralPool:
         for platt, interval in zip(self.scalings, self.rice.act(self.rice.t), strict=True):
             platt.learn(self.rice.mu[interval] - u @ self.rice.M[interval] @ u, y, weight)
         if not implied:
-            self.margin.learn(self.compress(mu - u @ M @ u), y, weight)
+            self.margin.learn(self.compress(mu - v @ M @ v), y, weight)
             self.probability.learn(np.log(probability / (1 - probability)), y, weight)
-        self.u, self.y = np.vstack([self.u, u]), np.append(self.y, y)
+        self.u, self.y = np.vstack([self.u, v]), np.append(self.y, y)
         self.weight = np.append(self.weight, weight)
-        heaviest = self.replays[int(np.argmax(self.w[0]))]
-        for replay, loss in zip(self.replays, losses, strict=False):
-            if replay.anew:
-                replay.page(len(self.y), loss, mixed, heaviest)
-        for replay in self.replays:
-            replay.learn(self.u, self.y, self.weight)
+        for (shown, own), group in zip(self.blocks, self.w, strict=False):
+            heaviest = own[int(np.argmax(group))]
+            for replay in own:
+                if replay.anew:
+                    replay.page(len(self.y), losses[replay.number], mixed, heaviest)
+            for replay in own:
+                replay.learn(self.u[:, shown], self.y, self.weight)
         self.after([u], y, weight)
         return mixed
 
-    def triplet(self, near, far):
+    def triplet(self, near, far, mapped=((), ())):
         """RICE's levels learn of an order; everyone is judged by it."""
         near, far = self.unit(near, far)
-        odds = np.array([far @ M @ far - near @ M @ near for M, *_ in self.experts()])
+        v, w = np.append(near, mapped[0]), np.append(far, mapped[1])
+        odds = np.array([w @ M @ w - v @ M @ v for M, *_ in self.experts()])
         floors = np.array([floor for *_, floor in self.experts()])
         self.share(-np.log(floors + (1 - 2 * floors) * sigmoid(odds)))
         self.after([near, far], 1, 1.0)
@@ -255,3 +281,84 @@ class LiteralPool:
         self.rice.t += 1
         self.rice.open()
         self.open()
+
+
+class LiteralNonlinear(LiteralPool):
+    """A pool with nonlinear=True: experts on Nystroem's features, once there are landmarks."""
+
+    def __init__(self, n, memory):
+        self.n, self.memory, self.maps, self.seen, self.observed = n, memory, None, [], []
+        super().__init__(n, memory)
+
+    def extend(self, _, memory):
+        for _ in range(2):
+            windows = [(max(1, memory // part), False) for part in (16, 4, 1)]
+            windows += [(max(32, memory // part), True) for part in (32, 8, 1)]
+            L = self.rng.normal(scale=0.3 / 10, size=(6, 4, 100))
+            first = sum(len(own) for _, own in self.blocks)
+            own = [Replay(first + k, *window, L[k]) for k, window in enumerate(windows)]
+            for replay in own:
+                replay.short_steps = 1
+            self.blocks.append((slice(self.width, self.width + 100), own))
+            self.width += 100
+
+    def observe(self, X):
+        self.observed += list(X)
+        self.gather()
+
+    def compare(self, x, z, y, weight=1.0, implied=False):
+        self.take(("pair", (x, z), y, weight, implied))
+
+    def order(self, a, b, c):
+        self.take(("triplet", (a, b, a, c)))
+
+    def take(self, comparison):
+        self.learn_one(comparison)
+        if self.maps is None:
+            self.seen.append(comparison)
+            self.gather()
+
+    def learn_one(self, comparison):
+        kind, points, *rest = comparison
+        phi = [np.zeros(200) if self.maps is None else self.phi(x) for x in points]
+        if kind == "pair":
+            self.pair(points[0] - points[1], *rest, phi[0] - phi[1])
+        else:
+            a, b, c, d = points
+            self.triplet(a - b, c - d, (phi[0] - phi[1], phi[2] - phi[3]))
+
+    def gather(self):
+        """With two hundred points there are landmarks; then all is learned again."""
+        points = [x for _, own, *_ in self.seen for x in own] + self.observed
+        if self.maps is None and len(points) >= 200:
+            pairs = [own[k : k + 2] for _, own, *_ in self.seen for k in range(0, len(own), 2)]
+            self.build(points, pairs or list(zip(self.observed, self.observed[1:], strict=False)))
+            super().__init__(self.n, self.memory)
+            for comparison in self.seen:
+                self.learn_one(comparison)
+
+    def build(self, points, pairs):
+        distinct = []
+        for x in points:
+            if not any((x == other).all() for other in distinct):
+                distinct.append(x)
+        distances = np.array([np.linalg.norm(x - z) for x in distinct for z in distinct])
+        self.median = np.median(distances[distances > 0])
+        chosen = np.sort(np.random.default_rng(0).permutation(len(distinct))[:100])
+        self.landmarks = np.array([distinct[k] for k in chosen])
+        self.maps = []
+        for width in (0.5, 1.5):
+            K = np.array([self.kernel(x, width) for x in self.landmarks])
+            s, V = np.linalg.eigh(K)
+            self.maps.append((width, V @ np.diag(1 / np.sqrt(np.maximum(s, 1e-6))) @ V.T))
+        u = np.array([self.phi(x) - self.phi(z) for x, z in pairs])
+        sizes = [np.sqrt((u[:, :100] ** 2).sum(axis=1).mean()), np.sqrt((u[:, 100:] ** 2).sum(axis=1).mean())]
+        self.maps = [(width, root / size) for (width, root), size in zip(self.maps, sizes, strict=True)]
+
+    def kernel(self, x, width):
+        squares = ((x - self.landmarks) ** 2).sum(axis=1) / self.median**2
+        return np.exp(-squares / (2 * width**2))
+
+    def phi(self, x):
+        parts = [root @ self.kernel(x, width) for width, root in self.maps]
+        return np.concatenate([np.append(part, np.zeros(100 - len(part))) for part in parts])

@@ -57,6 +57,7 @@ from .stopping import Stopping
     "Divide each feature by its size, all by one, or none. [default: features, with --paper none]",
     type=click.Choice(["features", "auto", "none"]),
 )  # fmt: skip
+@click.option("--nonlinear", is_flag=True, help="Let the metric bend: experts on feature maps, too.")
 @option("memory", None, "The longest window that experts replay. [default: 2048]", type=click.IntRange(32))
 @option("step", None, "COMID's step. [default: 8, with --paper 1]", type=click.FloatRange(0, min_open=True))
 @option("strength", None, "Of the regularizer. [default: 0.02, with --paper 0.01]", type=click.FloatRange(0))
@@ -141,6 +142,7 @@ def _tracker(
     paper: bool,
     rice: bool,
     scale: str | None,
+    nonlinear: bool,
     memory: int | None,
     step: float | None,
     strength: float | None,
@@ -148,11 +150,12 @@ def _tracker(
     step_cap: bool | None,
     max_rank: int | None,
 ) -> MetricTracker:
-    if (paper and rice) or (memory is not None and (paper or rice)):
-        raise click.UsageError("--paper, --rice and --memory exclude one another.")
+    if (paper and rice) or ((memory is not None or nonlinear) and (paper or rice)):
+        raise click.UsageError("--paper, --rice and one of --memory and --nonlinear exclude one another.")
     tracker = MetricTracker.paper() if paper else MetricTracker.rice() if rice else MetricTracker()
     if memory is not None:
         tracker.set_params(memory=memory)
+    tracker.set_params(nonlinear=nonlinear)
     if scale is None and not paper:
         scale = "features"
     if scale is not None:

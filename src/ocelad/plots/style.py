@@ -96,7 +96,7 @@ def legend_beside(axes: Any, title: str | None, lines: dict[str, Any] | None = N
     )
 
 
-SHADES = {"replay": ("PuBu_r", 0.0, 0.75), "euclid": ("Greys", 0.4, 0.4)}
+SHADES = {"replay": ("PuBu_r", 0.0, 0.75), "euclid": ("Greys", 0.4, 0.4), "kernel": ("YlGn_r", 0.1, 0.7)}
 """Colours of a kind of expert, for the shortest memory and for the longest; of others (viridis, .05, .97)."""
 
 

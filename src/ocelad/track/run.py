@@ -246,5 +246,5 @@ def _changes(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, A
         old, new = then.get(name), now.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
             yield from ((f"{name} {part}", was, now_is) for part, was, now_is in _changes(old, new))
-        elif old != new:
+        elif old != new and (name in then or new):  # an option that is newer than the run stays as it was
             yield name, old, new

@@ -33,9 +33,13 @@ class LevelVocabulary:
     @property
     @locked
     def expert_metrics_(self) -> list[Metric]:
-        """What each level believes by itself, M in the units of the features."""
+        """What each expert believes by itself, M in the units of the features, or of the features of its map."""
         engine, unit = self._fitted(), self._scale.value
-        return [Metric(in_features(metric.M, unit), metric.mu) for metric in engine.metrics()]
+        mapped = engine.experts()["kind"] == "kernel"
+        return [
+            metric if own else Metric(in_features(metric.M, unit), metric.mu)
+            for metric, own in zip(engine.metrics(), mapped, strict=True)
+        ]
 
     @property
     @locked
@@ -53,8 +57,8 @@ class LevelVocabulary:
     @property
     @locked
     def experts_(self) -> np.ndarray[Any, np.dtype[np.void]]:
-        """Who is in charge: of each expert the ``kind`` ("replay", "euclid", "rice"), the ``length`` of its memory
-        (inf if it never restarts), normalised ``weight`` and latest ``loss``."""
+        """Who is in charge: of each expert the ``kind`` ("replay", "kernel", "euclid", "rice"), the ``length`` of
+        its memory (inf if it never restarts), normalised ``weight`` and latest ``loss``."""
         levels = self._fitted().experts()
         levels.setflags(write=False)
         return levels

@@ -168,7 +168,7 @@ class History:
         self.lengths: Array = snapshot([])
         """The memory of each expert, at the last look."""
         self.kinds: tuple[str, ...] = ()
-        """And what it is, "replay", "euclid" or "rice"."""
+        """And what it is, "replay", "euclid", "rice" or "kernel"."""
 
     @locked
     def __copy__(self) -> History:
