@@ -100,6 +100,12 @@ def digits() -> None:
     save_small(example["figure"](example["track"]()), "digits", dpi=90)
 
 
+def bending() -> None:
+    """Error of ``predict`` with and without experts on feature maps; means of four seeds."""
+    example = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "bending.py"))
+    save_small(example["figure"](example["curves"](seeds=4)), "bending", dpi=90)
+
+
 if __name__ == "__main__":
     features()
     scenario()
@@ -107,3 +113,4 @@ if __name__ == "__main__":
     run()
     words()
     digits()
+    bending()
