@@ -3,9 +3,9 @@
     python benchmarks/nonlinear.py --first 0 --seeds 8
 
 The notions of examples/bending.py: opposite corners (XOR), rings, moons, even or odd digits. The error on 2,000
-new pairs after 1,000 comparisons, by the distance (``predict``) and by the mixture (``mixture_proba``); then AUC and
-log loss of what was predicted on the paper's synthetic stream, where a matrix is right. Means over seeds and their
-standard errors.
+new pairs after 1,000 comparisons, by the distance (``predict``) and by the mixture (``mixture_proba``); then AUC
+and log loss of what was predicted on the paper's synthetic stream, where a matrix is right. Means over seeds and
+their standard errors.
 """
 
 from __future__ import annotations

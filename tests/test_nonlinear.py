@@ -186,6 +186,24 @@ def test_observed_points_give_it_a_start():
         ready.observe(np.zeros((3, 5)))
 
 
+def test_new_landmarks():
+    pairs, y = xor(20, 700)
+    tracker = MetricTracker(nonlinear=True).partial_fit(pairs[:300], y[:300])
+    before, linear = tracker.experts_.copy(), tracker.expert_metrics_[0].M
+    same = copy.deepcopy(tracker).observe(pairs[:300, 0])
+    assert dumps(same) == dumps(tracker)
+    moved = 5.0 + pairs
+    tracker.observe(moved[:, 0], refresh=True)
+    np.testing.assert_array_equal(tracker.experts_["weight"], before["weight"])
+    np.testing.assert_array_equal(tracker.expert_metrics_[0].M, linear)
+    assert dumps(loads(dumps(tracker))) == dumps(tracker)
+    other = copy.deepcopy(tracker).partial_fit(moved[300:], y[300:])
+    assert dumps(loads(dumps(tracker)).partial_fit(moved[300:], y[300:])) == dumps(other)
+    assert np.mean(other.predict(moved[:300]) != y[:300]) < 0.3
+    with pytest.raises(ValueError, match="two points"):
+        tracker.observe(moved[:1, 0], refresh=True)
+
+
 def test_observing_changes_nothing_of_a_linear_pool():
     pairs, y = xor(12, 100)
     observed = MetricTracker().observe(pairs[:, 0]).partial_fit(pairs, y)

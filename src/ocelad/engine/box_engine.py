@@ -111,7 +111,7 @@ class BoxEngine:
     def mixture_of_maps(self) -> tuple[Any, list[Array]]:
         return None, []
 
-    def observe(self, points: Array) -> None:
+    def observe(self, points: Array, refresh: bool = False) -> None:
         """There are no landmarks to take from them."""
 
     def judge(self, u: Any) -> Judgement:

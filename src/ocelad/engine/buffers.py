@@ -6,6 +6,7 @@ Where those run out, the state is copied into larger ones.
 
 from __future__ import annotations
 
+import copy
 import threading
 from functools import cached_property
 from typing import Any
@@ -84,6 +85,16 @@ class Buffers:
             stack.L[first:end, :, :width] = stack.average[first:end, :, :width] = L
         stack.numbers[:, [layout.B, layout.AVERAGE_B]] = 1.0
         return self
+
+    def with_new_maps(self) -> Buffers:
+        """A copy in which the experts on feature maps know nothing, for the maps are others from now on."""
+        new, fresh = copy.copy(self), Buffers(self.n, 1, 1, 1, False, self.pool).with_experts(self.stack.settings)
+        replayed, maps, per_map = self.pool[0], self.pool[3], self.pool[5]
+        own, stored = slice(replayed - maps * per_map, replayed), self.stack.header[layout.STORED]
+        for name in ("L", "average", "moment", "numbers"):
+            getattr(new.stack, name)[own] = getattr(fresh.stack, name)[own]
+        new.stack.numbers[own, layout.START] = new.stack.numbers[own, layout.ZERO] = stored
+        return new
 
     @cached_property
     def stack(self) -> layout.Stack:

@@ -92,8 +92,8 @@ class Engine(Protocol):
     def mixture_of_maps(self) -> tuple[Any, list[Array]]:
         """The feature maps, if there are any yet, and of each the matrix that is in charge now."""
 
-    def observe(self, points: Array) -> None:
-        """Points that nobody has compared: landmarks may be taken from them."""
+    def observe(self, points: Array, refresh: bool = False) -> None:
+        """Points that nobody has compared: landmarks come from them if there are none yet, or if asked for."""
 
     def decision(self, judged: Judgement | None = None) -> Decision:
         """What squared distances say now; experts that have just judged something need not be asked again."""

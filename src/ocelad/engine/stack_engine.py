@@ -250,11 +250,13 @@ class StackEngine:
                 done += learned
                 pause()
 
-    def observe(self, points: Array) -> None:
-        """Points that nobody has compared: landmarks may be taken from them."""
-        if self.gathered is not None:
-            with hold_interrupts():
+    def observe(self, points: Array, refresh: bool = False) -> None:
+        with hold_interrupts():
+            if self.gathered is not None:
                 self._gather(self.gathered.with_points(points))
+            elif self.nonlinear and refresh:
+                maps = Gathered().with_points(points).maps(self.nonlinear == "features")
+                self.buffers, self._maps = self.buffers.with_new_maps(), maps
 
     def _gather(self, gathered: Gathered) -> None:
         """Take feature maps from what has been gathered, if that is enough, and learn it again with them."""

@@ -315,11 +315,19 @@ class MetricTracker(
         learn(self, u, y, weight, trace, named, implied)
         return self
 
-    def observe(self, X: Any) -> Self:
+    def observe(self, X: Any, refresh: bool = False) -> Self:
         """Look at points that nobody has compared, in any form that ``transform`` takes.
 
         With ``nonlinear=True`` landmarks are taken from them, too, so that those experts can begin with the first
         comparison, if there are 200 points or more. Nothing else is learned from points without comparisons.
+
+        Parameters
+        ----------
+        X
+            Points of shape (m, n).
+        refresh
+            Take new landmarks even if there are some: for streams whose points have moved away from those that the
+            first landmarks were taken from. The experts on feature maps then begin again.
         """
         rows = inputs.points(X, type(self).__name__, self._current_preprocessor(), self._features())
         with self._lock:
@@ -329,7 +337,9 @@ class MetricTracker(
             rows = validate.points(rows, begun.n_features_in_)
             if begun._wide and sparse.issparse(rows):
                 raise ValueError("X: nonlinear=True needs dense points, got sparse ones")
-            begun._engine.observe(rows)
+            if refresh and begun._wide and len(rows) < 2:
+                raise ValueError(f"X must be two points or more to take landmarks from, got {len(rows)}")
+            begun._engine.observe(rows, refresh)
             begun._metric = None
             self.__dict__.update({k: v for k, v in begun.__dict__.items() if k != "_own_lock"})
         return self
