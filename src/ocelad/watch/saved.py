@@ -139,6 +139,8 @@ def rebuild(entries: Any, arrays: Arrays, tracker: MetricTracker) -> History:
     kinds, lengths = entries["kinds"], take(arrays, "lengths", (arrays["lengths"].size,))
     if not isinstance(kinds, list) or len(kinds) != len(lengths) or not set(map(str, kinds)) <= set(KINDS):
         raise ValueError(f"history's kinds must be among {', '.join(KINDS)}, one per length")
+    if np.signbit(lengths).any():
+        raise ValueError("history's lengths must be >= 0")
     history.lengths, history.kinds = snapshot(np.where(lengths == 0.0, np.inf, lengths)), tuple(kinds)
     return history
 
