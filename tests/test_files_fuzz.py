@@ -16,6 +16,7 @@ from forge import dictionaries_from, joined, npy, of_sections, parts, resealed, 
 from ocelad import (
     L1,
     ChangeAlarm,
+    Closure,
     CoinBetting,
     FileError,
     GroupedShare,
@@ -79,6 +80,14 @@ def fleet(**options):
     return KeyedTrackers(**options).partial_fit(keys, PAIRS[:30], Y[:30])
 
 
+def closure(items, window=40):
+    found, rng = Closure(window, random_state=0), np.random.default_rng(0)
+    for i, j in rng.permuted(np.tile(np.arange(len(items)), (60, 1)), axis=1)[:, :2].tolist():
+        found.answer(items[i], items[j], 1 if (i + j) % 2 == 0 else -1)
+    found.derived()
+    return found
+
+
 def pools():
     short = {"memory": 32, "base": 4}
     return [
@@ -115,11 +124,13 @@ def trackers():
         index(["a", "b", ""]),
         fleet(history={"every": 4, "alarm": ChangeAlarm()}),
         fleet(prior=learned(rice(base=2), 9)),
+        closure(range(9)),
+        closure(["a", "b", "", "é", 3], None),
         *pools(),
     ]
 
 
-CLASSES = ["MetricTracker", "SupervisedMetricTracker", "KeyedTrackers", "MovingIndex", "History"]
+CLASSES = ["MetricTracker", "SupervisedMetricTracker", "KeyedTrackers", "MovingIndex", "Closure", "History"]
 VALUES = [
     *(
         None,
@@ -344,6 +355,12 @@ def learn_more(tracker):
         n = 3 if tracker._new is None else min(tracker._new.n_features_in_, 9)
         pairs = np.random.default_rng(0).normal(size=(len(keys), 2, n))
         tracker.partial_fit(keys, pairs, np.resize([1, -1], len(keys))).predict(keys, pairs)
+        return
+    if isinstance(tracker, Closure):
+        for number, item in enumerate([*tracker._count][:12]):
+            tracker.answer(item, "new", 1 if number % 2 else -1)
+            tracker.derived()
+        tracker.reset()
         return
     metric = tracker.metric if isinstance(tracker, MovingIndex) else tracker
     pairs = np.random.default_rng(0).normal(size=(12, 2, metric.n_features_in_))

@@ -38,6 +38,7 @@ NAMES = {
     "AdaGrad",
     "AdaNormalHedge",
     "ChangeAlarm",
+    "Closure",
     "CoinBetting",
     "Comid",
     "Descent",

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .closure import Closure
     from .ensemble import Pool, Restarted, Rice, Union
     from .fleet import KeyedTrackers
     from .geometry import (
@@ -63,6 +64,7 @@ _ROOMS = (
     "watch.history",
     "state",
     "fleet",
+    "closure",
 )
 
 __version__ = "0.1.0"
@@ -72,6 +74,7 @@ __all__ = [
     "AdaGrad",
     "AdaNormalHedge",
     "ChangeAlarm",
+    "Closure",
     "CoinBetting",
     "Comid",
     "Descent",

@@ -8,7 +8,12 @@ when it leaves the window, either is not in the forest or parts a group in two. 
 necessary to go through the window again.
 
 An answer that was implied already is a free check of whether people still judge as they did. Page's test on these
-checks tells a few slips from a changed mind, and then all but the last answers are forgotten.
+checks tells a few slips from a changed mind,
+
+    S <- max(0, S + log f_1(x) / f_0(x)),        x: is it contradicted,
+
+and when S > log(odds), all but the last answers are forgotten. f_0 is the share of checks that were contradicted
+lately, at least 1 in 20; f_1 is five ninths of the way from there to a coin toss.
 """
 
 from __future__ import annotations
@@ -17,16 +22,26 @@ from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import pairwise
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
 
-from . import validation as validate
-from .protocols import is_number
+from .. import validation as validate
+from ..protocols import is_number
+from ..weights import uniform
 
-SLIPS, CHANGED = 0.05, 0.3
-"""The share of implied answers that are contradicted by mistake, and after people have changed their minds."""
+FEWEST, MOST = 0.05, 0.4
+"""The least and the largest share of checks that are taken to be contradicted by mistake."""
+
+CHANGED = 5 / 9
+"""How far the share is on its way to a coin toss, once people have changed their minds."""
+
+FIRST, MEMORY = 20, 200
+"""As how many checks the first guess of that share counts, and over how many it is estimated later."""
+
+DOUBT = 0.1
+"""No pairs are derived where more checks than this were contradicted: one wrong answer joins two groups."""
 
 KEPT = 8
 """Answers that are kept where people have changed their minds."""
@@ -49,11 +64,20 @@ class Closure:
     Parameters
     ----------
     window
-        The number of answers that count, the last ones; None counts all.
+        The number of answers that count, the last ones; None counts all. It should be more than the number of
+        items: answers that no others imply check nothing, and a change is noticed late.
     odds
-        The likelihood ratio of Page's test at which people are taken to judge differently.
+        How much more likely the checks must have become, if people judge differently now than if they do not, for
+        the closure to forget. More odds make false resets rarer, and true ones later.
     random_state
-        For ``derived``, which draws: a seed or a ``numpy.random.Generator``.
+        For ``derived``, which draws: a seed, or a ``numpy.random.Generator`` to draw one from.
+
+    Attributes
+    ----------
+    t
+        The number of answers taken.
+    evidence
+        The sum of Page's test: 0 while nothing speaks for a change, ``log(odds)`` at a reset.
 
     Examples
     --------
@@ -65,54 +89,83 @@ class Closure:
     (1, -1, 0)
     >>> closure.groups()
     [['cat', 'lion', 'tiger'], ['dog']]
+    >>> closure
+    Closure(window=500, odds=200.0): 3 answers about 4 items, 2 groups
     """
 
     def __init__(self, window: int | None = 500, odds: float = 200.0, random_state: Any = None) -> None:
         if window is not None:
             window = validate.integer(window, "window")
-        if not (is_number(odds) and odds > 1):
-            raise ValueError(f"odds must be a number > 1, got {odds!r}")
-        self.window, self.odds, self.rng = window, float(odds), np.random.default_rng(random_state)
+        if not (is_number(odds) and 1 < odds < inf):
+            raise ValueError(f"odds must be a finite number > 1, got {odds!r}")
+        self.window, self.odds = window, float(odds)
+        self.seed, self.drawn = int(np.random.default_rng(random_state).integers(2**62)), 0
         self.t = 0
-        self.evidence = 0.0
         self._answers: deque[tuple[int, Hashable, Hashable, int]] = deque()
         self._count: dict[Hashable, int] = {}  # answers about each item, in the order in which items came
+        self.evidence = 0.0
+        self._wrong, self._checks = FEWEST * FIRST, float(FIRST)  # checks that were contradicted, lately, and all
         self._rebuild()
+
+    def __repr__(self) -> str:
+        known = f"{len(self._answers)} answers about {len(self._count)} items, {len(self._members)} groups"
+        return f"Closure(window={self.window}, odds={self.odds}): {known}"
 
     # Answers
 
     def answer(self, i: Hashable, j: Hashable, y: int) -> Reset | None:
         """Take an answer, +1 for similar and -1 for different. Returns a `Reset` if people judge differently."""
+        self._check_items(i, j)
         if i == j:
             raise ValueError(f"i and j must be two items, got {i!r} twice")
-        if y not in (1, -1):
-            raise ValueError(f"y must be +1 or -1, got {y!r}")
-        implied = self.implied(i, j)
+        if isinstance(y, (bool, np.bool_)) or not is_number(y) or y not in (1, -1):
+            raise ValueError(f"y must be +1 (similar) or -1 (different), got {y!r}")
+        implied, y = self.implied(i, j), int(y)
         self.t += 1
-        self._answers.append((self.t, i, j, int(y)))
+        self._answers.append((self.t, i, j, y))
         for item in (i, j):
             self._count[item] = self._count.get(item, 0) + 1
-        if implied:
-            right, wrong = log((1.0 - CHANGED) / (1.0 - SLIPS)), log(CHANGED / SLIPS)
-            self.evidence = max(0.0, self.evidence + (right if implied == y else wrong))
-            if self.evidence > log(self.odds):
-                return self.reset()
+        if implied and self._check(implied != y):
+            return self.reset()
         if implied == -y:
             self._rebuild()
         else:
-            self._take(self.t, i, j, int(y))
+            self._take(self.t, i, j, y)
         if self.window is not None and len(self._answers) > self.window:
             self._drop(*self._answers.popleft())
         return None
 
     def reset(self, keep: int = KEPT) -> Reset:
         """Forget all answers but the last ones: people judge differently now."""
+        keep = validate.integer(keep, "keep", least=0)
+        if self.window is not None:
+            keep = min(keep, self.window)
         forgotten = max(0, len(self._answers) - keep)
         for _ in range(forgotten):
             self._drop(*self._answers.popleft())
         self.evidence = 0.0
         self._rebuild()
         return Reset(self.t, forgotten)
+
+    def _check(self, wrong: bool) -> bool:
+        """Page's test with one more check: whether people judge differently now."""
+        usual = min(max(self._wrong / self._checks, FEWEST), MOST)
+        changed = usual + CHANGED * (0.5 - usual)
+        ratio = log(changed / usual) if wrong else log((1.0 - changed) / (1.0 - usual))
+        self.evidence = max(0.0, self.evidence + ratio)
+        keep = 1.0 - 1.0 / MEMORY if self._checks >= MEMORY else 1.0
+        self._wrong, self._checks = keep * self._wrong + wrong, keep * self._checks + 1.0
+        return self.evidence > log(self.odds)
+
+    @staticmethod
+    def _check_items(*items: Any) -> None:
+        for name, item in zip("ij", items, strict=True):
+            try:
+                hash(item)
+            except TypeError:
+                raise ValueError(
+                    f"{name} must be an item that can be a key of a dictionary, got {item!r}"
+                ) from None
 
     def _rebuild(self) -> None:
         """Take all answers of the window again, the newest first."""
@@ -211,6 +264,7 @@ class Closure:
 
     def implied(self, i: Hashable, j: Hashable) -> int:
         """+1 if answers imply that two items are similar, -1 if different, and 0 if neither."""
+        self._check_items(i, j)
         a, b = self._group.get(i), self._group.get(j)
         if i == j or (a is not None and a == b):
             return 1
@@ -223,22 +277,35 @@ class Closure:
             groups.setdefault(self._group[item], []).append(item)
         return list(groups.values())
 
+    def answers(self) -> list[Answer]:
+        """The answers that count, the oldest first."""
+        return [(i, j, y) for _, i, j, y in self._answers]
+
     def derived(self, k: int = 4) -> list[Answer]:
         """Draw k pairs whose answers are implied, by turns similar, from a group drawn by its size, and different.
 
-        They are fewer where there are no groups of two, or none known apart.
+        They are for ``MetricTracker.partial_fit_implied``. There are fewer where there are no groups of two, or
+        none known apart; and none while it is in doubt what answers imply: where the last checks speak for a
+        change, or more than 1 in 10 of the last 200 were contradicted.
         """
-        groups = self.groups()
-        by_number = {self._group[group[0]]: group for group in groups}
-        together = [item for item in self._count if len(self._members[self._group[item]]) > 1]
-        separate = [item for item in self._count if self._apart[self._group[item]]]
+        k = validate.integer(k, "k", least=0)
+        if self.evidence > 0.0 or self._wrong > DOUBT * self._checks:
+            return []
+        group = self._group
+        together = [item for item in self._count if len(self._members[group[item]]) > 1]
+        separate = [item for item in self._count if self._apart[group[item]]]
         drawn: list[Answer] = []
         for turn in range(k):
             y, some = (1, together) if turn % 2 == 0 else (-1, separate)
             if some:
-                i = some[self.rng.integers(len(some))]
-                a = self._group[i]
-                apart = [item for number in sorted(self._apart[a]) for item in by_number[number]]
-                others = [item for item in by_number[a] if item != i] if y > 0 else apart
-                drawn.append((i, others[self.rng.integers(len(others))], y))
+                i = some[self._draw(len(some))]
+                a = group[i]
+                groups = (a,) if y > 0 else self._apart[a]
+                others = [item for item in some if group[item] in groups and item != i]
+                drawn.append((i, others[self._draw(len(others))], y))
         return drawn
+
+    def _draw(self, count: int) -> int:
+        """A function of the seed and of how many were drawn, so that two numbers are all there is to save."""
+        self.drawn += 1
+        return min(int(count * uniform(self.seed, self.drawn)), count - 1)

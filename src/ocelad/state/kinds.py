@@ -11,6 +11,7 @@ ROOMS = {
     "KeyedTrackers": "fleet.saved",
     "History": "watch.saved",
     "MovingIndex": "neighbors.saved",
+    "Closure": "closure.saved",
 }
 """The module with ``describe`` and ``rebuild`` of each class: nothing else is looked up by a name in a file."""
 
