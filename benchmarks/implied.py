@@ -11,8 +11,8 @@ answers after each of the two jumps the closure was reset, at most; and the numb
 errors.
 
 The others are what might be taught instead, without answers, about items that are drawn at random: what the
-tracker itself would say of them, if it is sure ("pseudo-labels"); or that the two nearest are similar. Or points
-are whitened.
+tracker itself would say of them ("pseudo-labels"), always or if it is nine tenths sure; or that the two nearest
+are similar. Or points are whitened.
 
 Of the digits, the AUC of ``mixture_proba`` on pairs of digits that nobody was asked about.
 """
@@ -24,7 +24,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -50,7 +50,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
 }
 OTHERS: dict[str, dict[str, Any]] = {
     "pseudo-labels": {"teach": "pseudo-labels", "weight": 1.0},
-    "pseudo-labels, weight .5": {"teach": "pseudo-labels"},
+    "pseudo-labels, if sure": {"teach": "sure"},
     "Euclidean neighbours": {"teach": "neighbours"},
     "whitened by C^-1/4": {"derived": 0, "power": -0.25},
     "whitened by C^-1/2": {"derived": 0, "power": -0.5},
@@ -110,13 +110,14 @@ class Learner:
             pairs[:, 1] = square.argsort(axis=1)[:, 1]
             return pairs, np.ones(len(pairs))
         similar = self.tracker.mixture_proba(X[pairs])[:, 1]
-        sure = np.abs(similar - 0.5) > 0.4
+        sure = np.abs(similar - 0.5) > (0.4 if self.teach == "sure" else 0.0)
         return pairs[sure], np.where(similar[sure] > 0.5, 1, -1)
 
 
-def scenario(trial: int, items: int, slips: float, options: dict[str, Any]) -> list[float]:
+def scenario(trial: int, items: int, slips: float, drift: float, options: dict[str, Any]) -> list[float]:
     """Error, P, error of predict, log loss; delays of resets, nan for none; false resets."""
     study = Study(methods=("ocelad",))
+    study = replace(study, segments=tuple(replace(s, drift=drift * s.drift) for s in study.segments))
     data, sample, rng = study.world(trial)
     own, fresh = np.random.default_rng([11, trial]), np.random.default_rng([13, trial])
     pool = own.choice(len(data.points), size=items, replace=False)
@@ -178,6 +179,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=9100, help="the number of the first trial")
     parser.add_argument("--items", type=int, default=300, help="how many items recur")
     parser.add_argument("--slips", type=float, default=0.0, help="the share of wrong answers")
+    parser.add_argument("--drift", type=float, default=1.0, help="a factor of all drifts")
     parser.add_argument("--parity", action="store_true", help="digits in place of scenario S")
     parser.add_argument("--others", action="store_true", help="what might be taught instead")
     parser.add_argument("--only", help="learners whose names contain this")
@@ -197,9 +199,8 @@ def main() -> None:
         chosen = options if options.get("derived") == 0 else options | whole
         rows = []
         for trial in tqdm(range(given.first, given.first + given.trials), desc=name, leave=False):
-            rows.append(
-                parity(trial, chosen) if given.parity else scenario(trial, given.items, given.slips, chosen)
-            )
+            how = given.items, given.slips, given.drift
+            rows.append(parity(trial, chosen) if given.parity else scenario(trial, *how, chosen))
         print(" | ".join([name, *map(summary, names, map(list, zip(*rows, strict=True)))]), flush=True)
 
 

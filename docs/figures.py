@@ -1,4 +1,4 @@
-"""Draw the figures of the pages plots, alarms, command and text: ``python docs/figures.py``, about two minutes."""
+"""Draw the figures of the pages plots, alarms, closure, command, text in two minutes: ``python docs/figures.py``."""
 
 from __future__ import annotations
 
@@ -106,6 +106,12 @@ def bending() -> None:
     save_small(example["figure"](example["curves"](seeds=4)), "bending", dpi=90)
 
 
+def closure() -> None:
+    """``python examples/closure.py docs/images/closure.png``, in few colours."""
+    example = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "closure.py"))
+    save_small(example["figure"](example["run"]()), "closure", dpi=100)
+
+
 if __name__ == "__main__":
     features()
     scenario()
@@ -114,3 +120,4 @@ if __name__ == "__main__":
     words()
     digits()
     bending()
+    closure()
