@@ -1,4 +1,4 @@
-"""Draw the figures of the pages plots, alarms, closure, command, text in two minutes: ``python docs/figures.py``."""
+"""Draw the figures of the documentation: ``python docs/figures.py``, about two minutes."""
 
 from __future__ import annotations
 
