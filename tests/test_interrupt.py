@@ -11,6 +11,7 @@ import pytest
 
 import ocelad
 from ocelad import (
+    Closure,
     CoinBetting,
     FixedShare,
     GradientDescent,
@@ -145,6 +146,33 @@ def test_a_tracker_learns_whole_orders(setting):
         line, some = line + 1, copy.deepcopy(start)
     assert learned(some) == wholes[-1]
     assert 29 in seen or setting == "compiled"
+
+
+def test_a_closure_takes_whole_answers():
+    answers = [
+        (0, 1, 1),
+        (1, 2, 1),
+        (2, 3, -1),
+        (3, 4, 1),
+        (0, 4, 1),
+        (1, 3, 1),
+        (0, 2, -1),
+    ]  # the last contradict
+    wholes = [Closure(window=4, odds=5.0, random_state=0)]
+    for answer in answers:
+        wholes.append(copy.deepcopy(wholes[-1]))
+        wholes[-1].answer(*answer)
+    states, some, line = [ocelad.dumps(whole) for whole in wholes], copy.deepcopy(wholes[3]), 1
+
+    def go_on(some):
+        for answer in answers[3:]:
+            some.answer(*answer)
+
+    while stopped_at(line, lambda some=some: go_on(some)):
+        assert ocelad.dumps(some) == states[some.t]
+        assert some.groups() == wholes[some.t].groups()
+        line, some = line + 1, copy.deepcopy(wholes[3])
+    assert ocelad.dumps(some) == states[-1]
 
 
 def test_pressed_twice_it_is_heard_at_once():

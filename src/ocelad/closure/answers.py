@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from .. import validation as validate
+from ..interrupt import hold_interrupts
 from ..protocols import is_number
 from ..weights import uniform
 
@@ -113,6 +114,7 @@ class Closure:
 
     # Answers
 
+    @hold_interrupts()
     def answer(self, i: Hashable, j: Hashable, y: int) -> Reset | None:
         """Take an answer, +1 for similar and -1 for different. Returns a `Reset` if people judge differently."""
         self._check_items(i, j)
@@ -135,6 +137,7 @@ class Closure:
             self._drop(*self._answers.popleft())
         return None
 
+    @hold_interrupts()
     def reset(self, keep: int = KEPT) -> Reset:
         """Forget all answers but the last ones: people judge differently now."""
         keep = validate.integer(keep, "keep", least=0)
