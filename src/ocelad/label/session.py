@@ -188,7 +188,7 @@ class Session:
         if not self.implied:
             return None
         reset = self.closure.answer(i, j, y)
-        self._teach(self.tracker.partial_fit, self.closure.derived(DERIVED))
+        self._teach(self.tracker.partial_fit_implied, self.closure.derived(DERIVED))
         return reset
 
     def _teach(self, learn: Callable[[Array, list[int]], Any], answers: list[Any]) -> None:
