@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ocelad
+import ocelad.active
 import ocelad.baselines
 import ocelad.data
 import ocelad.data.tables
@@ -21,6 +22,7 @@ import ocelad.track
 ROOT = Path(__file__).parent.parent
 PACKAGES = [
     ocelad,
+    ocelad.active,
     ocelad.geometry,
     ocelad.data,
     ocelad.data.tables,
@@ -48,6 +50,7 @@ NAMES = {
     "FollowTheRegularizedLeader",
     "Frobenius",
     "GradientDescent",
+    "GroupQuestions",
     "GroupedShare",
     "Hinge",
     "History",
@@ -65,6 +68,7 @@ NAMES = {
     "OrderLoss",
     "PairLoss",
     "Pool",
+    "Queries",
     "Restarted",
     "Rice",
     "RiverAlarm",

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .active import GroupQuestions, Queries
     from .closure import Closure
     from .ensemble import Pool, Restarted, Rice, Union
     from .fleet import KeyedTrackers
@@ -65,6 +66,7 @@ _ROOMS = (
     "state",
     "fleet",
     "closure",
+    "active",
 )
 
 __version__ = "0.1.0"
@@ -84,6 +86,7 @@ __all__ = [
     "FollowTheRegularizedLeader",
     "Frobenius",
     "GradientDescent",
+    "GroupQuestions",
     "GroupedShare",
     "Hinge",
     "History",
@@ -100,6 +103,7 @@ __all__ = [
     "OrderLoss",
     "PairLoss",
     "Pool",
+    "Queries",
     "Restarted",
     "Rice",
     "RiverAlarm",

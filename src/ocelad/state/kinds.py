@@ -12,6 +12,7 @@ ROOMS = {
     "History": "watch.saved",
     "MovingIndex": "neighbors.saved",
     "Closure": "closure.saved",
+    "Queries": "active.saved",
 }
 """The module with ``describe`` and ``rebuild`` of each class: nothing else is looked up by a name in a file."""
 

@@ -53,7 +53,7 @@ def _describe(tracker: SupervisedMetricTracker) -> tuple[options.Options, dict[s
     if not options.same_preprocessor(tracker):
         raise ValueError("preprocessor has changed since the first point; set it back, or start a new tracker")
     template, arrays_of_template = _template(tracker.tracker)
-    learned, arrays_of_learned = _learned(tracker.tracker_)
+    learned, arrays_of_learned = learned_entries(tracker.tracker_)
     points, y = tracker._recent
     random, keys = _random(tracker._random)
     entries = {
@@ -95,7 +95,7 @@ def _template(tracker: Any) -> tuple[dict[str, Any] | None, Arrays]:
     return settings.entries, settings.arrays
 
 
-def _learned(tracker: MetricTracker) -> tuple[dict[str, Any], Arrays]:
+def learned_entries(tracker: MetricTracker) -> tuple[dict[str, Any], Arrays]:
     """The tracker behind; its options alone, if no point has been compared yet."""
     if tracker._given is None and "_engine" not in vars(tracker):
         settings = options.of(tracker, contents.UNSAVED)
@@ -215,7 +215,9 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     tracker._recent, tracker.n_features_in_ = (_restored_points(outer, len(y), n), y), n
     if entries["feature_names"] is not None:
         tracker.feature_names_in_ = np.array(entries["feature_names"], dtype=object)
-    tracker.tracker_ = _restored_tracker(entries["learned"], inner, n, left)
+    tracker.tracker_ = restored_tracker(entries["learned"], inner, left)
+    if getattr(tracker.tracker_, "n_features_in_", n) != n:
+        raise ValueError(f"learned has {tracker.tracker_.n_features_in_} features, points have {n}")
     return tracker
 
 
@@ -225,16 +227,14 @@ def _read_options(entries: Any, arrays: Arrays, limit: int) -> options.Options:
     return options.read(MetricTracker, to_json(entries), arrays, limit // 2)
 
 
-def _restored_tracker(entries: Any, arrays: Arrays, n: int, limit: int) -> MetricTracker:
+def restored_tracker(entries: Any, arrays: Arrays, limit: int, name: str = "learned") -> MetricTracker:
+    """The tracker of `learned_entries`."""
     if not isinstance(entries, dict) or "options" not in entries:
-        raise ValueError("learned must have the entries of a MetricTracker")
+        raise ValueError(f"{name} must have the entries of a MetricTracker")
     own = entries.pop("options")
     if not entries:
         settings = _read_options(own, arrays, limit)
         if list(arrays) != list(settings.arrays):
             raise ValueError("a tracker that has learned nothing has no arrays but those of its options")
         return MetricTracker(**settings.parameters)
-    tracker = contents.rebuild(_read_options(own, arrays, limit).text, entries, arrays, limit)
-    if tracker.n_features_in_ != n:
-        raise ValueError(f"learned has {tracker.n_features_in_} features, points have {n}")
-    return tracker
+    return contents.rebuild(_read_options(own, arrays, limit).text, entries, arrays, limit)
