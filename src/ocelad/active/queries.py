@@ -1,12 +1,14 @@
 """Choose the pairs to ask about: of a list, of a pool of points, or of a stream.
 
     query, query_pool: of a few random candidates the pair whose answer has the largest utility (`strategies`),
-    wants: on a stream, ask with probability  min(1, beta (utility + FLOOR)),
-           beta <- beta exp(PACE (budget - asked)),  asked being 1 or 0.
+    wants: on a stream, ask with probability
+           budget (utility / usual + FLOOR) / (1 + FLOOR) exp(PACE (unspent + sum of unspent / LATE)),
+
+usual being the mean utility of late, and  unspent = budget seen - asked  the answers that were not asked for yet.
 
 Only a few candidates: of the least certain pair among many, answers are coin tosses before a change and after it,
-and nobody notices that there was one. On a stream, what was asked differs from the budget by log(beta_0 / beta) /
-PACE answers, whatever comes: a change, when much is uncertain, is asked about at once, and paid for later.
+and nobody notices that there was one. On a stream a change, when much is uncertain, is asked about at once, and
+paid for later.
 """
 
 from __future__ import annotations
@@ -26,13 +28,16 @@ from ..weights import uniform
 from .strategies import Strategy, committee
 
 PACE = 0.05
-"""How fast the readiness to ask follows the budget."""
+"""How much readier to ask each answer makes that has not been asked for, though the budget allowed it."""
 
-FLOOR = 0.02
-"""No answer is worth less than this, in nats, on a stream: each pair may be asked about."""
+FLOOR = 0.05
+"""What the least answer is worth, as a share of the usual utility: each pair of a stream may be asked about."""
 
-MOST = 1e6
-"""The readiness to ask stays below this, and above its inverse."""
+LATE = 500
+"""The number of pairs over which the usual utility is estimated, and the budget balanced."""
+
+STEEPEST = 50.0
+"""Exponents are cut off here: they never come near it, unless the budget is changed on the way."""
 
 
 class Queries:
@@ -104,10 +109,16 @@ class Queries:
         self.drawn = 0
         """Random numbers drawn. They are a function of the seed and of their number, so that both are all there is
         to save."""
-        self.beta = 1.0 if self.budget is None else self.budget
         self.seen = 0
-        """Pairs that ``wants`` was asked about, and of those the ones to ask about:"""
+        """Pairs of the stream so far."""
         self.asked = 0
+        """Those of them to ask about."""
+        self.judged = 0
+        """Those of them of which the tracker knew something."""
+        self.usual = 0.0
+        """Their mean utility, of late."""
+        self.owed = 0.0
+        """The sum of unspent / LATE: without it, answers would be missing for good where a few are worth most."""
 
     @property
     def _lock(self) -> Any:
@@ -159,9 +170,17 @@ class Queries:
         elif _count(pair, "pair") != 1:
             raise ValueError(f"pair must be two points, got {_count(pair, 'pair')} pairs")
         utility = float(self._utilities(pair, " (of one pair)")[0])
+        relative = 1.0
+        if "_engine" in vars(self.tracker):
+            self.judged += 1
+            self.usual += (utility - self.usual) / min(self.judged, LATE)
+            relative = utility / self.usual if self.usual > 0.0 else 1.0
+        unspent = self.budget * self.seen - self.asked
+        self.owed += unspent / LATE
+        ready = math.exp(min(max(PACE * (unspent + self.owed), -STEEPEST), STEEPEST))
         self.drawn += 1
-        ask = uniform(self.seed, self.drawn) < self.beta * (utility + FLOOR)
-        self.beta = min(max(self.beta * math.exp(PACE * (self.budget - ask)), 1.0 / MOST), MOST)
+        chance = self.budget * (relative + FLOOR) / (1.0 + FLOOR) * ready
+        ask = self.budget == 1.0 or uniform(self.seed, self.drawn) < chance
         self.seen, self.asked = self.seen + 1, self.asked + ask
         return ask
 

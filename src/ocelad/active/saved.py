@@ -1,5 +1,5 @@
-"""What a file holds of `Queries`: its numbers, the name of its strategy, and all that is in the file of its tracker,
-under names that begin with ``tracker.``."""
+"""What a file holds of `Queries`: its numbers, the name of its strategy, and, under names that begin with
+``tracker.``, all that is in the file of its tracker."""
 
 from __future__ import annotations
 
@@ -12,10 +12,22 @@ from ..state.header import check_count, check_keys
 from ..state.options import NONE, Options
 from ..state.supervised import learned_entries, restored_tracker
 from ..tracker import MetricTracker
-from .queries import MOST, Queries
+from .queries import Queries
 from .strategies import STRATEGIES
 
-_ENTRIES = {"candidates", "budget", "strategy", "seed", "drawn", "beta", "seen", "asked", "tracker"}
+_ENTRIES = {
+    "candidates",
+    "budget",
+    "strategy",
+    "seed",
+    "drawn",
+    "seen",
+    "asked",
+    "judged",
+    "usual",
+    "owed",
+    "tracker",
+}
 
 
 def describe(queries: Queries) -> tuple[Options, dict[str, Any], Arrays]:
@@ -35,9 +47,11 @@ def describe(queries: Queries) -> tuple[Options, dict[str, Any], Arrays]:
             "strategy": names[0],
             "seed": queries.seed,
             "drawn": queries.drawn,
-            "beta": queries.beta,
             "seen": queries.seen,
             "asked": queries.asked,
+            "judged": queries.judged,
+            "usual": queries.usual,
+            "owed": queries.owed,
             "tracker": learned,
         }
     return NONE, entries, prefixed("tracker.", arrays)
@@ -49,22 +63,25 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     inner, others = split_off("tracker.", arrays)
     if text != NONE.text or others:
         raise ValueError("queries have no options, and no arrays but those of their tracker")
-    for name in ("seed", "drawn", "seen", "asked"):
+    for name in ("seed", "drawn", "seen", "asked", "judged"):
         check_count(entries[name], name)
-    strategy, budget, beta = (entries[name] for name in ("strategy", "budget", "beta"))
+    strategy, budget, usual = (entries[name] for name in ("strategy", "budget", "usual"))
     if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, got {strategy!r}")
     if not (budget is None or type(budget) is float):
         raise ValueError(f"budget must be null or a number, got {budget!r}")
-    if not (type(beta) is float and math.isfinite(beta) and 1.0 / MOST <= beta <= MOST):
-        raise ValueError(f"beta must be a number from {1.0 / MOST:g} to {MOST:g}, got {beta!r}")
-    if not entries["asked"] <= entries["seen"] <= entries["drawn"]:
-        raise ValueError("asked must not be more than seen, nor seen more than drawn")
+    if not (type(usual) is float and 0.0 <= usual < math.inf and str(usual) != "-0.0"):
+        raise ValueError(f"usual must be a finite number >= 0, got {usual!r}")
+    if not (type(entries["owed"]) is float and math.isfinite(entries["owed"])):
+        raise ValueError(f"owed must be a finite number, got {entries['owed']!r}")
+    if max(entries["asked"], entries["judged"]) > entries["seen"] or entries["seen"] > entries["drawn"]:
+        raise ValueError("asked and judged must not be more than seen, nor seen more than drawn")
     if type(entries["candidates"]) is not int:
         raise ValueError(f"candidates must be an integer >= 1, got {entries['candidates']!r}")
     check_count(entries["candidates"], "candidates")
     tracker = restored_tracker(entries["tracker"], inner, limit, name="tracker")
     queries = Queries(tracker, entries["candidates"], budget, strategy=STRATEGIES[strategy])
-    queries.seed, queries.drawn, queries.beta = entries["seed"], entries["drawn"], beta
-    queries.seen, queries.asked = entries["seen"], entries["asked"]
+    queries.usual = usual
+    for name in ("seed", "drawn", "seen", "asked", "judged", "owed"):
+        setattr(queries, name, entries[name])
     return queries
