@@ -15,7 +15,7 @@ pytest.importorskip("river", reason='river is not installed: pip install "ocelad
 
 from river import checks, compose, linear_model, preprocessing
 
-from ocelad.compat.river import MetricTransformer, PairClassifier, pair
+from ocelad.compat.river import MetricTransformer, PairClassifier, PairSampler, pair
 
 MODELS = {
     "transformer": MetricTransformer(seed=0),
@@ -31,6 +31,13 @@ MODELS = {
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_rivers_own_checks(model):
     assert not model._unit_test_skips()
+    checks.check_estimator(model)
+
+
+def test_rivers_own_checks_of_a_sampler():
+    """All but one, which takes what is returned for a prediction alone; river's samplers fail it, too."""
+    model = PairSampler(PairClassifier(), seed=0)
+    assert model._unit_test_skips() == {"check_predict_proba_one_binary"}
     checks.check_estimator(model)
 
 
@@ -234,3 +241,40 @@ def test_a_word_where_river_is_missing():
     code = "import sys; sys.modules['river'] = None; import ocelad.compat.river"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'needs river: pip install "ocelad[river]"' in run.stderr
+
+
+def test_a_sampler_asks_within_its_budget_and_learns_as_well_from_a_third():
+    points = list(fruit(1, 1501))
+    every, model, right, asked = PairClassifier(), PairSampler(PairClassifier(), budget=1 / 3, seed=0), [], 0
+    for (x, kind), (z, other) in pairwise(points):
+        prediction, ask = model.predict_one(pair(x, z))
+        right.append((prediction == (kind == other), every.predict_one(pair(x, z)) == (kind == other)))
+        every.learn_one(pair(x, z), kind == other)
+        if ask:
+            asked += 1
+            model.learn_one(pair(x, z), kind == other)
+    assert asked == pytest.approx(500, rel=0.02)
+    of_a_third, of_all = np.mean(right[750:], axis=0)
+    assert of_a_third > of_all - 0.02
+
+
+def test_a_sampler_gives_probabilities_and_goes_on_from_a_copy():
+    model = PairSampler(PairClassifier(), seed=3)
+    points = list(fruit(2, 120))
+    for (x, kind), (z, other) in pairwise(points[:60]):
+        model.predict_one(pair(x, z))
+        model.learn_one(pair(x, z), kind == other)
+    twin = copy.deepcopy(model)
+    for (x, _), (z, _) in pairwise(points[60:]):
+        probabilities, ask = model.predict_proba_one(pair(x, z))
+        assert (probabilities, ask) == twin.predict_proba_one(pair(x, z))
+        assert sum(probabilities.values()) == pytest.approx(1.0)
+        assert type(ask) is bool
+    assert twin._queries.tracker is twin.classifier.metric.tracker is not model.classifier.metric.tracker
+
+
+def test_a_sampler_refuses_what_it_cannot_use():
+    with pytest.raises(ValueError, match="classifier must be a PairClassifier"):
+        PairSampler(linear_model.LogisticRegression())
+    with pytest.raises(ValueError, match="budget must be None or a share"):
+        PairSampler(PairClassifier(), budget=0.0)

@@ -2,7 +2,7 @@
 
     query, query_pool: of a few random candidates the pair whose answer has the largest utility (`strategies`),
     wants: on a stream, ask with probability
-           budget (utility / usual + FLOOR) / (1 + FLOOR) exp(PACE (unspent + sum of unspent / LATE)),
+           budget (utility / usual + FLOOR) / (1 + FLOOR) exp(PACE (unspent + sum of unspent / BALANCE)),
 
 usual being the mean utility of late, and  unspent = budget seen - asked  the answers that were not asked for yet.
 
@@ -33,8 +33,11 @@ PACE = 0.05
 FLOOR = 0.05
 """What the least answer is worth, as a share of the usual utility: each pair of a stream may be asked about."""
 
-LATE = 500
-"""The number of pairs over which the usual utility is estimated, and the budget balanced."""
+LATE = 5000
+"""The number of pairs over which the usual utility is estimated."""
+
+BALANCE = 500.0
+"""The number of pairs over which the budget is balanced."""
 
 STEEPEST = 50.0
 """Exponents are cut off here: they never come near it, unless the budget is changed on the way."""
@@ -118,7 +121,7 @@ class Queries:
         self.usual = 0.0
         """Their mean utility, of late."""
         self.owed = 0.0
-        """The sum of unspent / LATE: without it, answers would be missing for good where a few are worth most."""
+        """The sum of unspent / BALANCE: without it, answers would be missing for good where few are worth much."""
 
     @property
     def _lock(self) -> Any:
@@ -176,7 +179,7 @@ class Queries:
             self.usual += (utility - self.usual) / min(self.judged, LATE)
             relative = utility / self.usual if self.usual > 0.0 else 1.0
         unspent = self.budget * self.seen - self.asked
-        self.owed += unspent / LATE
+        self.owed += unspent / BALANCE
         ready = math.exp(min(max(PACE * (unspent + self.owed), -STEEPEST), STEEPEST))
         self.drawn += 1
         chance = self.budget * (relative + FLOOR) / (1.0 + FLOOR) * ready

@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 
 from .. import validation as validate
+from ..active import Queries
 from ..protocols import Array
 from ..tracker import MetricTracker
 from .columns import Columns, Named, checked
 from .named import NamedTracker
 
 try:
-    from river import base
+    from river import active, base
 except ImportError as error:
     raise ImportError('ocelad.compat.river needs river: pip install "ocelad[river]"') from error
 
-__all__ = ["MetricTransformer", "PairClassifier", "pair"]
+__all__ = ["MetricTransformer", "PairClassifier", "PairSampler", "pair"]
 
 PREFIXES = ("x:", "z:")
 
@@ -185,6 +186,56 @@ class PairClassifier(base.Classifier):  # type: ignore[misc]
         for name, value in bare.items():
             points[0][name] = points[0].get(name, 0.0) + value
         return points
+
+
+class PairSampler(active.base.ActiveLearningClassifier):  # type: ignore[misc]
+    """Say of each pair also whether to ask for its label, within a budget (`Queries.wants`).
+
+    As with river's own samplers, ``predict_one`` and ``predict_proba_one`` give a prediction and whether to ask.
+    Call one of them once for each pair of the stream.
+
+    Parameters
+    ----------
+    classifier
+        The `PairClassifier` that learns the labels.
+    budget
+        The share of pairs to ask about.
+    seed
+        Of the draws.
+
+    Examples
+    --------
+    >>> import random
+    >>> rng, model, right, asked = random.Random(1), PairSampler(PairClassifier(), budget=0.3, seed=1), 0, 0
+    >>> for t in range(1500):
+    ...     a, b = ({"height": rng.gauss(0, 1), "noise": rng.gauss(0, 1)} for _ in range(2))
+    ...     similar = abs(a["height"] - b["height"]) < 1
+    ...     prediction, ask = model.predict_one(pair(a, b))
+    ...     right += prediction == similar
+    ...     if ask:
+    ...         asked += 1
+    ...         model.learn_one(pair(a, b), similar)
+    >>> 440 <= asked <= 460, right > 1350
+    (True, True)
+    """
+
+    def __init__(self, classifier: PairClassifier, budget: float = 0.25, seed: int | None = None) -> None:
+        if not isinstance(classifier, PairClassifier):
+            raise ValueError(f"classifier must be a PairClassifier, got {classifier!r}")
+        super().__init__(classifier, seed=seed)
+        self.budget = budget
+        self._queries = Queries(classifier.metric.tracker, budget=budget, random_state=seed)
+
+    def _ask_for_label(self, x: Named, y_pred: dict[bool, float]) -> bool:  # noqa: ARG002
+        vector = self.classifier.metric.columns.vector
+        return self._queries.wants(np.array([vector(point) for point in self.classifier._points(x)]))
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        yield {"classifier": PairClassifier()}
+
+    def _unit_test_skips(self) -> set[str]:
+        return {"check_predict_proba_one_binary"}  # which knows of no second value
 
 
 def pair(x: Named, z: Named, prefixes: tuple[str, str] = PREFIXES) -> dict[Hashable, Any]:
