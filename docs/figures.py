@@ -1,4 +1,4 @@
-"""Draw the figures of the documentation: ``python docs/figures.py``, about two minutes."""
+"""Draw the figures of the documentation: ``python docs/figures.py``, about four minutes."""
 
 from __future__ import annotations
 
@@ -112,6 +112,30 @@ def closure() -> None:
     save_small(example["figure"](example["run"]()), "closure", dpi=100)
 
 
+def asking() -> None:
+    """Random and chosen questions, of ``benchmarks/asking.py``: means of eight trials."""
+    benchmark = runpy.run_path(str(Path(__file__).parent.parent / "benchmarks" / "asking.py"))
+    names = {"random questions": "at_random", "the best of four": "committee"}
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots(2, 1, sharex=True)
+    for name, strategy in names.items():
+        courses = [
+            benchmark["course"](trial, benchmark["one"], benchmark[strategy]) for trial in range(9300, 9308)
+        ]
+        measures = np.mean([course.measures for course in courses], axis=0)
+        steps = 49 * np.arange(1, len(measures) + 1)
+        for axis, measure in zip(axes, (0, 2), strict=True):
+            axis.plot(steps, measures[:, measure], label=name, color="C0" if strategy == "committee" else "0.6")
+    for axis, title in zip(axes, ("5-NN error", "error of predict"), strict=True):
+        axis.set_ylabel(title)
+        axis.set_ylim(0)
+        for jump in benchmark["JUMPS"]:
+            axis.axvline(jump, color="0.3", linewidth=0.8)
+    axes[0].legend(frameon=False)
+    axes[1].set_xlabel("answers")
+    save_small(figure, "asking", dpi=100)
+
+
 if __name__ == "__main__":
     features()
     scenario()
@@ -121,3 +145,4 @@ if __name__ == "__main__":
     digits()
     bending()
     closure()
+    asking()

@@ -26,6 +26,7 @@ from ocelad import (
     Logistic,
     MetricTracker,
     OceladWeights,
+    Queries,
     SaolWeights,
     SquaredFrobenius,
     Step,
@@ -88,6 +89,13 @@ def closure(items, window=40):
     return found
 
 
+def asking():
+    queries = Queries(learned(rice(base=4), 20), budget=0.5, random_state=0)
+    for pair in PAIRS[:9]:
+        queries.wants(pair)
+    return queries
+
+
 def pools():
     short = {"memory": 32, "base": 4}
     return [
@@ -126,6 +134,7 @@ def trackers():
         fleet(prior=learned(rice(base=2), 9)),
         closure(range(9)),
         closure(["a", "b", "", "é", 3], None),
+        asking(),
         *pools(),
     ]
 
