@@ -142,6 +142,7 @@ def test_a_history_of_many_features_goes_on(origin):
         (put(lambda a: a[:, 1:], "history.columns"), "columns must be"),
         (put(lambda a: a * np.nan, "history.columns"), "columns must be finite"),
         (put(lambda a: np.concatenate([a, a]), "history.sigma"), "sigma must be"),
+        (put(lambda a: -0.0 * a, "history.lengths"), "lengths must be >= 0"),
     ],
 )
 def test_forged_histories_of_many_features_are_refused(change, message):
