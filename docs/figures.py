@@ -128,7 +128,7 @@ def asking() -> None:
             axis.plot(steps, measures[:, measure], label=name, color="C0" if strategy == "committee" else "0.6")
     for axis, title in zip(axes, ("5-NN error", "error of predict"), strict=True):
         axis.set_ylabel(title)
-        axis.set_ylim(0)
+        axis.set_yscale("log")
         for jump in benchmark["JUMPS"]:
             axis.axvline(jump, color="0.3", linewidth=0.8)
     axes[0].legend(frameon=False)

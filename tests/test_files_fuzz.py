@@ -359,6 +359,11 @@ def go_on(tracker):
 
 
 def learn_more(tracker):
+    if isinstance(tracker, Queries):
+        tracker.query(PAIRS)
+        if tracker.budget is not None:
+            tracker.wants(PAIRS[0])
+        tracker = tracker.tracker
     if isinstance(tracker, KeyedTrackers):
         keys = [*list(tracker)[:3], "new"] * 3
         n = 3 if tracker._new is None else min(tracker._new.n_features_in_, 9)

@@ -39,6 +39,9 @@ LATE = 5000
 BALANCE = 500.0
 """The number of pairs over which the budget is balanced."""
 
+MOST = 10_000
+"""Candidates: they are all drawn, whatever a file says."""
+
 STEEPEST = 50.0
 """Exponents are cut off here: they never come near it, unless the budget is changed on the way."""
 
@@ -101,6 +104,8 @@ class Queries:
         if not callable(strategy):
             raise ValueError(f"strategy must be a function of a tracker and pairs, got {strategy!r}")
         self.candidates = validate.integer(candidates, "candidates")
+        if self.candidates > MOST:
+            raise ValueError(f"candidates must be at most {MOST}, got {candidates}")
         self.tracker, self.strategy = tracker, strategy
         self.budget = None if budget is None else float(budget)
         try:

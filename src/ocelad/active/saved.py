@@ -78,7 +78,6 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
         raise ValueError("asked and judged must not be more than seen, nor seen more than drawn")
     if type(entries["candidates"]) is not int:
         raise ValueError(f"candidates must be an integer >= 1, got {entries['candidates']!r}")
-    check_count(entries["candidates"], "candidates")
     tracker = restored_tracker(entries["tracker"], inner, limit, name="tracker")
     queries = Queries(tracker, entries["candidates"], budget, strategy=STRATEGIES[strategy])
     queries.usual = usual
