@@ -173,6 +173,9 @@ def test_long_lists_are_not_looked_through():
             self.read += 1
             return super().__getitem__(k)
 
+        def __iter__(self):
+            raise AssertionError("it must not be gone through")
+
     pairs = Lazy([PAIRS[0]] * 100_000)
     queries = Queries(learned(), random_state=0)
     queries.query(pairs)

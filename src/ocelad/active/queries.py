@@ -233,7 +233,7 @@ def _is_table(value: Any) -> bool:
 
 
 def _has_sides(pairs: Any) -> bool:
-    return isinstance(pairs, (tuple, list)) and any(_is_table(side) for side in pairs)
+    return isinstance(pairs, (tuple, list)) and len(pairs) == 2 and any(_is_table(side) for side in pairs)
 
 
 def _count(value: Any, name: str) -> int:
