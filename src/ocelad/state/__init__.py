@@ -38,9 +38,9 @@ def dumps(tracker: Saved) -> bytes:
     ----------
     tracker
         A `MetricTracker` that has seen a comparison, a `SupervisedMetricTracker` that has seen a point, a
-        `MovingIndex`, a `KeyedTrackers`, a `Closure`, or `Queries` with their tracker. Options must be parts of this
-        library: an ``ensemble``, a loss, an alarm, a strategy or a preprocessing function of your own cannot be
-        written.
+        `MovingIndex`, a `KeyedTrackers`, a `Closure`, or `Queries` with their tracker. Options must be parts of
+        this library: an ``ensemble``, a loss, an alarm, a strategy or a preprocessing function of your own cannot
+        be written.
 
     Examples
     --------
