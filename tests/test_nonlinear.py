@@ -5,12 +5,14 @@ import pickle
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from literal_pool import LiteralNonlinear
-from ocelad import FixedShare, History, LogDet, Logistic, MetricTracker, dumps, loads
+from ocelad import FixedShare, History, LogDet, Logistic, MetricTracker, SupervisedMetricTracker, cli, dumps, loads
 from ocelad.engine import buffers
 from ocelad.engine.landmarks import LANDMARKS, feature_maps
 from ocelad.watch.prequential import progressive
@@ -263,6 +265,35 @@ def test_options_that_it_does_not_go_with(options):
         tracker.partial_fit(*xor(17, 5))
     with pytest.raises(NotFittedError):
         tracker.predict(xor(17, 5)[0])
+
+
+def test_no_comparisons_change_nothing(learned):
+    before = dumps(learned)
+    learned.partial_fit(np.zeros((0, 2, 2)), [])
+    learned.partial_fit_triplets(np.zeros((0, 3, 2)))
+    assert learned.predict(np.zeros((0, 2, 2))).shape == (0,)
+    assert learned.mixture_proba(np.zeros((0, 2, 2))).shape == (0, 2)
+    assert dumps(learned) == before
+
+
+def test_from_labelled_points():
+    X, y = load_iris(return_X_y=True)
+    tracker = SupervisedMetricTracker(MetricTracker(nonlinear=True), random_state=0).fit(X, y)
+    assert tracker.transform(X).shape == (150, len(tracker.get_feature_names_out()))
+    np.testing.assert_array_equal(loads(dumps(tracker)).transform(X), tracker.transform(X))
+
+
+def test_a_run_on_a_table(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    table = tmp_path / "flowers.csv"
+    rows = [",".join([*map(repr, point), str(kind)]) for point, kind in zip(X.tolist(), y.tolist(), strict=True)]
+    table.write_text("\n".join(["a,b,c,d,kind", *rows]))
+    out, call = str(tmp_path / "run"), CliRunner().invoke
+    run = ["track", str(table), "--label", "kind", "--nonlinear", "--out", out]
+    for command in (run, [*run, "--resume"], ["info", out], ["embed", out, str(table), "--out", f"{out}.csv"]):
+        done = call(cli.main, command)
+        assert done.exit_code == 0, done.output
+    assert call(cli.main, [*run, "--rice", "--overwrite"]).exit_code == 2
 
 
 def test_sparse_points_are_refused():

@@ -86,6 +86,11 @@ class Mahalanobis:
         return self.factor / self.unit
 
     @property
+    def dimensions(self) -> int:
+        """The number of coordinates that `transform` gives."""
+        return len(self.factor)
+
+    @property
     def matrix(self) -> Array:
         """M, in the units of the features."""
         L = self.factor if self.rank is not None else None

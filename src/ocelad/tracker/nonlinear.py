@@ -25,15 +25,16 @@ def linear_part(rows: Any, n: int, parts: int = 1) -> Any:
     """The differences u of rows (u, x, z), or of several of those side by side; of rows u, these."""
     if rows.shape[1] == parts * n:
         return rows
-    return np.ascontiguousarray(rows.reshape(len(rows), -1, 3, n)[:, :, 0].reshape(len(rows), -1))
+    return np.ascontiguousarray(rows.reshape(len(rows), parts, 3, n)[:, :, 0]).reshape(len(rows), parts * n)
 
 
 def with_linear_part(rows: Any, u: Any, n: int) -> Any:
     """The same rows, with other differences."""
     if u.shape[1] == rows.shape[1]:
         return u
-    new = rows.reshape(len(rows), -1, 3, n).copy()
-    new[:, :, 0] = u.reshape(len(rows), -1, n)
+    shape = len(rows), u.shape[1] // n
+    new = rows.reshape(*shape, 3, n).copy()
+    new[:, :, 0] = u.reshape(*shape, n)
     return new.reshape(rows.shape)
 
 
@@ -82,6 +83,11 @@ class NonlinearMetric:
         u, x, z = rows.reshape(len(rows), 3, self.n).swapaxes(0, 1)
         v = self._lift(x)[:, self.n :] - self._lift(z)[:, self.n :]
         return self.joined.distance(np.hstack([u, v]))
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates."""
+        return self.joined.dimensions
 
     def transform(self, X: Any) -> Array:
         """Coordinates in which the distance is Euclidean, the most important first."""

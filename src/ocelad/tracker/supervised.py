@@ -201,7 +201,7 @@ class SupervisedMetricTracker(
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.components_)
+        return self.get_metric().dimensions
 
 
 def _joined(before: Any, after: Any) -> Any:
