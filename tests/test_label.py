@@ -66,7 +66,7 @@ def state(session):
     """All that a session is: what was learned, to the bit, and what would be asked next."""
     learned = dumps(session.tracker) if session.tracker.__sklearn_is_fitted__() else None
     closure = session.closure
-    implied = closure.groups(), closure.evidence, closure.rng.bit_generator.state
+    implied = closure.groups(), dumps(closure)
     return learned, implied, list(session.log), session.progress(), session.question()
 
 

@@ -23,7 +23,7 @@ height, compress = called(dictionary.height), called(dictionary.compress)
 def scratch_for(n, room=None, height=0):
     """Scratch for learners of n features, full of what must not matter."""
     room = n if room is None else room
-    header = [n, 2, room, height, 0, 0, 0]
+    header = [n, 2, room, height, 0, 0, 0, 0, 0, 0]
     work, index, every, single = scratch.sizes(*header)
     buffers = np.full(work, 7.0), np.zeros(index, dtype=np.int64), np.arange(every), np.zeros(single, np.float32)
     return scratch.lay_out(*buffers, header)

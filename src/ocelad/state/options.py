@@ -132,10 +132,9 @@ def _plain(kind: Any, text: bytes) -> Options:
     if "max_rank" in entries:
         entries = _with_rank_in_step(entries)
         text = to_json(entries)
-    for name, usual in _LATER.items():
-        if name in names(kind) and name not in entries:
-            entries = {**entries, name: usual}
-            text = to_json(entries)
+    if set(_LATER) <= set(names(kind)) and not entries.keys() & _LATER.keys():
+        entries = entries | _LATER
+        text = to_json(entries)
     if entries.keys() != set(names(kind)):
         raise ValueError(f"its options are not those of {kind.__name__}")
     for name, entry in entries.items():
