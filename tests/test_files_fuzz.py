@@ -110,6 +110,7 @@ def pools():
         learned(MetricTracker(divergence=VonNeumann(), origin=1.0, step=1.0, memory=None), 20),
         labelled(PAIRS[:20, 0], ["no", "yes"], tracker=MetricTracker(**short)),
         fleet(tracker=MetricTracker(**short)),
+        learned(MetricTracker(nonlinear=True, **short), 12),
     ]
 
 

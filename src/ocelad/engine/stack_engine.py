@@ -34,6 +34,7 @@ from . import snapshot, windows
 from .buffers import COLUMNS, SLOTS, Buffers
 from .gathered import Gathered
 from .kernels import layout, run
+from .kernels.features import map_pairs
 from .landmarks import LANDMARKS, WIDTHS, FeatureMaps
 from .mixture import columns, weighted_sum
 from .protocol import Arrays, Judgement
@@ -275,7 +276,7 @@ class StackEngine:
             stored = int(self.buffers.integers[layout.STORED])
             self.buffers = self.buffers.with_rows(stored + len(y))
         vectors = [_EMPTY if array is None else _contiguous(array) for array in (y, weight)]
-        done = self._call(*_entries(u), *vectors, implied, table, _NO_TABLE)
+        done = self._call(*self._entries(u), *vectors, implied, table, _NO_TABLE)
         if done and self.t % run.CHECK_EVERY == 0:
             self._reorthonormalize()
         elif done < u.shape[0]:
@@ -302,7 +303,7 @@ class StackEngine:
         """Compiled code, with the buffers and this thread's scratch."""
         entry: Any = run.run
         buffers = self.buffers
-        memory = (buffers.floats, buffers.integers, buffers.singles, self._maps, *buffers.scratch())
+        memory = (buffers.floats, buffers.integers, buffers.singles, *buffers.scratch())
         given = (*arguments, *memory, self.dictionary or None)
         if self.dictionary in _READY:
             return entry(*given)
@@ -312,6 +313,24 @@ class StackEngine:
         ready()
         _READY.add(self.dictionary)
         return done
+
+    def _entries(self, u: Any) -> tuple[Array, Integers, Integers]:
+        """As the kernels take them: values, and for sparse ones, where rows start and of which features."""
+        if self.nonlinear:
+            return self._mapped(np.ascontiguousarray(u)), _DENSE, _DENSE
+        if isinstance(u, np.ndarray):
+            return u.reshape(-1), _DENSE, _DENSE
+        return u.data, u.indptr.astype(np.int64, copy=False), u.indices.astype(np.int64, copy=False)
+
+    def _mapped(self, rows: Array) -> Array:
+        """Of rows (u, x, z), the differences and what maps make of x and z: nothing, until there are maps."""
+        n, (*_, maps, mapped, _) = self.recipe.n, self.buffers.pool
+        joined = np.zeros((rows.size // (3 * n), n + maps * mapped))
+        joined[:, :n] = rows.reshape(len(joined), 3, n)[:, 0]
+        if len(self._maps):
+            work = np.empty(maps * mapped + 2 * n)
+            map_pairs(rows.reshape(-1), self._maps, joined.reshape(-1), work, n, maps, mapped)
+        return joined.reshape(-1)
 
     def _reorthonormalize(self) -> None:
         """Q <- Q (3 I - Q'Q) / 2, where rounding has made columns less than orthonormal."""
@@ -330,7 +349,7 @@ class StackEngine:
             )
         experts = self.fixed + self.levels
         table = np.empty((u.shape[0] + 2, experts + 1))
-        self._call(*_entries(u), _EMPTY, _EMPTY, False, _NO_TABLE, table)
+        self._call(*self._entries(u), _EMPTY, _EMPTY, False, _NO_TABLE, table)
         squares, threshold, p = table[:-2, :experts], table[-2, :experts], table[-1, :experts]
         if self._python_state is not None:
             p = self.weights.mixture(self.state)
@@ -427,13 +446,6 @@ def _unpickled(parts: tuple[Any, ...], t: int, learned: Arrays) -> StackEngine:
 
 
 _READY: set[bool] = set()  # which of the two forms this process has used already
-
-
-def _entries(u: Any) -> tuple[Array, Integers, Integers]:
-    """As the kernels take them: values, and for sparse ones, where rows start and of which features."""
-    if isinstance(u, np.ndarray):
-        return u.reshape(-1), _DENSE, _DENSE
-    return u.data, u.indptr.astype(np.int64, copy=False), u.indices.astype(np.int64, copy=False)
 
 
 def _contiguous(array: Array) -> Array:

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import math
 
-from ...compiled import kernel, sums
-from ...protocols import Array, Integers
+from ...compiled import entry, kernel, sums
+from ...protocols import Array
 from ...raw_array import view
-from .layout import MAPPED, MAPS, N
-from .scratch import COORDINATES, RESIDUAL, SECOND, Scratch
 
 
 @sums
@@ -26,10 +24,10 @@ def _squared_distance(x: Array, landmark: Array, n: int) -> float:
 
 
 @sums
-def _product(row: Array, k: Array, at: int, count: int) -> float:
+def _product(row: Array, k: Array, count: int) -> float:
     s = 0.0
     for i in range(count):
-        s += row[i] * k[at + i]
+        s += row[i] * k[i]
     return s
 
 
@@ -38,22 +36,24 @@ def _nearness(square: float, rate: float) -> float:
     return math.exp(-rate * square) if square < math.inf else 0.0  # points may be too far apart for numbers
 
 
-@kernel
-def map_pair(values: Array, at: int, maps: Array, term: int, header: Integers, scratch: Scratch) -> None:
-    """Append phi(x) - phi(z) of each map to a difference; x and z are in ``values``, one after the other.
+@entry
+def map_pairs(rows: Array, maps: Array, joined: Array, work: Array, n: int, count: int, m: int) -> None:
+    """Append phi(x) - phi(z) of each map to differences u.
 
-    ``maps`` holds 1 / unit of each feature, the rate of each map, the landmarks, and R of each map.
+    In ``rows`` each u is followed by x and z, in ``joined`` by m features of each map. ``maps`` holds 1 / unit of
+    each feature, the rate of each map, the landmarks, and R of each map.
     """
-    n, count, m = header[N], header[MAPS], header[MAPPED]
     inverse, rates, landmarks = view(maps, 0, (n,)), view(maps, n, (count,)), view(maps, n + count, (m, n))
-    roots = view(maps, n + count + m * n, (count, m, m))
-    x, z, k = scratch.vectors[RESIDUAL], scratch.vectors[SECOND], scratch.vectors[COORDINATES]
-    for e in range(n):
-        x[e], z[e] = values[at + e] * inverse[e], values[at + n + e] * inverse[e]
-    for i in range(m):
-        near, far = _squared_distance(x, landmarks[i], n), _squared_distance(z, landmarks[i], n)
-        for b in range(count):
-            k[b * m + i] = _nearness(near, rates[b]) - _nearness(far, rates[b])
-    for b in range(count):
+    roots, k = view(maps, n + count + m * n, (count, m, m)), view(work, 0, (count, m))
+    x, z = view(work, count * m, (n,)), view(work, count * m + n, (n,))
+    for i in range(rows.shape[0] // (3 * n)):
+        row, out = view(rows, i * 3 * n, (3, n)), view(joined, i * (n + count * m) + n, (count, m))
+        for e in range(n):
+            x[e], z[e] = row[1, e] * inverse[e], row[2, e] * inverse[e]
         for a in range(m):
-            scratch.differences[term, n + b * m + a] = _product(roots[b, a], k, b * m, m)
+            near, far = _squared_distance(x, landmarks[a], n), _squared_distance(z, landmarks[a], n)
+            for b in range(count):
+                k[b, a] = _nearness(near, rates[b]) - _nearness(far, rates[b])
+        for b in range(count):
+            for a in range(m):
+                out[b, a] = _product(roots[b, a], k[b], m)

@@ -17,7 +17,6 @@ from ..trace import LOSS as TRACED_LOSS
 from . import combine, pool
 from .dictionary import height, remember, widen
 from .factored import distance, dot, extend, project, rank_one, shrink, truncate
-from .features import map_pair
 from .layout import (
     BASE,
     FIXED,
@@ -48,32 +47,17 @@ CHECK_EVERY = 1024  # steps between two checks that columns are orthonormal, whi
 
 
 @kernel
-def given(header: Integers) -> int:
-    """The numbers that there are of each difference: itself and, where there are maps, its two points."""
-    return 3 * header[N] if header[MAPS] > 0 else header[N]
-
-
-@kernel
 def load(
-    i: int,
-    term: int,
-    header: Integers,
-    values: Array,
-    start: Integers,
-    feature: Integers,
-    maps: Array,
-    scratch: Scratch,
+    i: int, term: int, header: Integers, values: Array, start: Integers, feature: Integers, scratch: Scratch
 ) -> None:
     """Read a difference of comparison i: its features, their number, and its squared length."""
-    n = header[N]
+    n, width = header[N], header[N] + header[MAPS] * header[MAPPED]
     u, rows, count, square = scratch.differences[term], scratch.nonzero[term], n, 0.0
     if start.shape[0] == 0:
-        at = i * given(header)
+        for e in range(width):
+            u[e] = values[i * width + e]
         for e in range(n):
-            u[e] = values[at + e]
             square += u[e] * u[e]
-        if maps.shape[0] > 0:
-            map_pair(values, at + n, maps, term, header, scratch)
     else:
         for k in range(scratch.counts[term]):  # of the comparison before
             u[rows[k]] = 0.0
@@ -197,7 +181,6 @@ def run(
     floats: Array,
     integers: Integers,
     singles: Array,
-    maps: Array,
     work: Array,
     index: Integers,
     arange: Integers,
@@ -206,11 +189,10 @@ def run(
 ) -> int:
     """Learn a block of comparisons, until the arrays are too small or to be checked; returns the number learned.
 
-    Differences are in ``values`` one after the other, each with its two points if there are feature maps; if
-    sparse, the nonzeros of number i are at start[i], ..., start[i + 1] - 1, and ``feature`` says of which features
-    they are, else both are empty. Without ``y`` there are two differences to each, "the first is closer than the
+    Differences are in ``values`` one after the other, each with the features of maps, if there are any; if sparse,
+    the nonzeros of number i are at start[i], ..., start[i + 1] - 1, and ``feature`` says of which features they
+    are, else both are empty. Without ``y`` there are two differences to each, "the first is closer than the
     second". Without ``weight`` each weighs 1. If they are ``implied``, the calibration of a pool's mixture stays.
-    ``maps`` is empty while there are no landmarks.
 
     If there are rows for ``squares``, nothing is learned: they become every expert's squared distance of each
     difference, and the last two its threshold and its weight; the last column is for the mixture.
@@ -219,21 +201,19 @@ def run(
     scratch, header = scratch_of(work, index, arange, single_work, stack.header), stack.header
     sparse, n, learns, fixed = start.shape[0] > 0, header[N], squares.shape[0] == 0, header[FIXED]
     terms = 2 if learns and y.shape[0] == 0 else 1
-    count = start.shape[0] - 1 if sparse else values.shape[0] // (given(header) * terms)
+    count = start.shape[0] - 1 if sparse else values.shape[0] // ((n + header[MAPS] * header[MAPPED]) * terms)
     columns, p, base = (trace.shape[1] - EXPERTS) // 2, scratch.p, int(stack.options[BASE])
     pooled = int(stack.options[RULE]) == GROUPED_SHARE
     for term in range(terms):
         scratch.counts[term] = 0
         for e in range(n):
             scratch.differences[term, e], scratch.nonzero[term, e] = 0.0, e
-        for e in range(header[MAPS] * header[MAPPED]):  # as if all points were the same, until there are maps
-            scratch.differences[term, n + e] = 0.0
     for i in range(count):
         opens, levels = opening(base + header[TIME] + 1, base), header[LEVELS]
         if learns and not fits(opens, terms, header, stack.order, stack.rank):
             return i
         for term in range(terms):
-            load(i if sparse else i * terms + term, term, header, values, start, feature, maps, scratch)
+            load(i if sparse else i * terms + term, term, header, values, start, feature, scratch)
             judge_levels(term, stack, scratch, dictionary)
         pool.judge_experts(terms, stack, scratch)
         if not learns:
