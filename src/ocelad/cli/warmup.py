@@ -8,6 +8,7 @@ import click
 import numpy as np
 
 from .. import MetricTracker
+from ..engine.landmarks import POINTS
 from ..engine.stack_engine import DICTIONARY
 
 
@@ -25,4 +26,6 @@ def warmup() -> None:
         pairs = np.ones((1, 2, n))
         pairs[:, 0] = 2.0
         MetricTracker(scale="features").partial_fit(pairs, [1]).predict(pairs)
+    points = np.eye(POINTS)[:, :2]
+    MetricTracker(nonlinear=True).observe(points).partial_fit([points[:2]], [1])
     click.echo(f"The kernels are ready ({time.perf_counter() - start:.1f} s).")

@@ -102,6 +102,8 @@ def restored(learned: Arrays, n: int, t: int) -> tuple[Gathered | None, Array]:
         for row, label in zip(table, y, strict=True)
     )
     gathered = Gathered(comparisons, points.copy() if seen else None)
+    if arrays(gathered, maps, n)["gathered"].tobytes() != table.tobytes():
+        raise ValueError("gathered must have zeros where pairs have no second difference")
     if gathered.enough:
         raise ValueError(f"gathered and observed must be less than {POINTS} points")
     return gathered, maps.copy()
