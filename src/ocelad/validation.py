@@ -87,15 +87,15 @@ def weights(given: Any, m: int) -> Array:
     return array
 
 
-def points(X: Any, n_features: int) -> Any:
+def points(X: Any, n_features: int, name: str = "X") -> Any:
     """Points of shape (m, n), dense or CSR."""
     expected = f"an array of finite numbers of shape (m, {n_features})"
     if X.ndim != 2 or X.shape[1] != n_features:
-        raise ValueError(f"X must be {expected}, got shape {X.shape}")
+        raise ValueError(f"{name} must be {expected}, got shape {X.shape}")
     if sparse.issparse(X):
-        real(X.data, "X", expected)
+        real(X.data, name, expected)
         return X
-    return real(X, "X", expected)
+    return real(X, name, expected)
 
 
 def vector(point: Any, n_features: int) -> Array:

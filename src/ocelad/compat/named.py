@@ -37,6 +37,11 @@ class NamedTracker:
     """
 
     def __init__(self, tracker: MetricTracker, columns: Columns) -> None:
+        if tracker.features is not None or tracker.nonlinear:
+            raise ValueError(
+                "tracker must have neither features nor nonlinear=True: points with named features are measured "
+                f"by a matrix over these, got features={tracker.features!r}, nonlinear={tracker.nonlinear!r}"
+            )
         self.tracker: MetricTracker = clone(tracker)
         self.columns = columns
         self.learned = False

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation as validate
 from ..geometry import Mahalanobis
 from ..protocols import Array
+from ..tracker import inputs
 from .change import MovingMetric, current, factor, fingerprint, matrix, moved, threshold
 from .measure import NONE, Nearest, nearer
 from .projection import Projection
@@ -33,7 +34,8 @@ class MovingIndex:
     ----------
     metric
         A `MetricTracker`, or anything with ``get_mahalanobis_matrix()`` and ``mu_``. Similar are points within its
-        ``threshold_``, or sqrt(``mu_``) where it has none. It is looked at, not changed.
+        ``threshold_``, or sqrt(``mu_``) where it has none. It is looked at, not changed. If it has ``features``,
+        points and queries are put through them, and what they give is stored.
 
     Examples
     --------
@@ -87,6 +89,14 @@ class MovingIndex:
             Of shape (m,), that are not in use: integers >= 0, or strings, the same kind for all stored points.
             None counts on from the largest integer so far.
         """
+        return self._add(self._made(X), ids)
+
+    def _made(self, X: Any) -> Any:
+        """What the metric measures of points."""
+        features = self.metric._features() if hasattr(self.metric, "_features") else None
+        return X if features is None else inputs.points(X, type(self).__name__, None, features)
+
+    def _add(self, X: Any, ids: Any) -> Ids:
         points = _points(X, self._X.shape[1] or getattr(self.metric, "n_features_in_", 0))
         new = np.arange(self._next, self._next + len(points)) if ids is None else _ids(ids)
         fresh = set(new.tolist())
@@ -129,7 +139,7 @@ class MovingIndex:
         k points, or with ``within_threshold`` fewer that are similar to it, the row is filled up with
         distance inf and id -1, or None where ids are strings: then they are an array of objects.
         """
-        k, queries = validate.integer(k, "k"), _points(X, self._X.shape[1])
+        k, queries = validate.integer(k, "k"), _points(self._made(X), self._X.shape[1])
         distances = np.full((len(queries), k), np.inf)
         ids = np.full(distances.shape, None if self._ids.dtype == object else -1)
         if not len(self) or not len(queries):

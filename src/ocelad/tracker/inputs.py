@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from .. import validation as validate
@@ -54,7 +55,7 @@ def preprocessor(given: Any) -> Callable[[Any], Any] | None:
 def features(given: Any) -> Callable[[Any], Any] | None:
     """A function from points to what is learned from: that of a transformer, or the one that was given."""
     found = getattr(given, "transform", given)
-    if found is None or callable(found):
+    if found is None or (callable(found) and not (isinstance(given, type) and hasattr(given, "transform"))):
         return found
     raise ValueError(f"features must be None, a function of points or a fitted transformer, got {given!r}")
 
@@ -63,7 +64,7 @@ def points(X: Any, owner: str, form: Callable[[Any], Any] | None, features: Any 
     """Points as a dense array or a CSR matrix of two dimensions, not validated further."""
     if features is not None:
         array = X if sparse.issparse(X) or is_frame(X) else _array(X, "X")
-        return _made(features, _formed(form, array) if array.ndim == 1 and form is not None else array)
+        return _made(features, _items(form, array) if array.ndim == 1 and form is not None else array)
     if sparse.issparse(X):
         return X.tocsr()
     array, applied = _array(X, "X"), False
@@ -85,7 +86,7 @@ def tuples(
         found = _each(given, name, form)
         if len(found) != size:
             raise _size(size, len(found), owner, f"{len(found)} sides", given)
-        return _sides([_made(features, side) for side in found], size, name, owner)
+        return _sides([_made(features, side) for side in found], size, f"features of {name}", owner)
     if isinstance(given, (tuple, list)) and any(sparse.issparse(side) or is_frame(side) for side in given):
         return _sides(list(given), size, name, owner)
     if sparse.issparse(given):
@@ -159,6 +160,8 @@ def is_frame(value: Any) -> bool:
 
 def check_names(estimator: Any, given: Any, known: bool) -> None:
     """Keep the names of the features, or compare with those kept, by scikit-learn's rules."""
+    if estimator._features() is not None:
+        return  # names are those of points, and nothing is learned from points themselves
     frames = [side for side in given if is_frame(side)] if isinstance(given, (tuple, list)) else []
     if not known and is_frame(estimator.preprocessor):
         frames.append(estimator.preprocessor)
@@ -168,6 +171,11 @@ def check_names(estimator: Any, given: Any, known: bool) -> None:
     for number, frame in enumerate(frames):  # they must agree among themselves, too
         validate_data(sides, frame, reset=number == 0, skip_check_array=True)
     validate_data(estimator, frames[0], reset=not known, skip_check_array=True)
+
+
+def name_of_points(features: Any) -> str:
+    """What errors call the points of an argument X."""
+    return "X" if features is None else "features of X"
 
 
 def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
@@ -208,31 +216,47 @@ def _each(given: Any, name: str, form: Callable[[Any], Any] | None) -> list[Any]
         return list(given)
     array = _array(given, name)
     if array.ndim < 2:
-        raise ValueError(f"{name} must be an array of shape (m, {name} of points), got shape {array.shape}")
-    sides = [array[:, side] for side in range(array.shape[1])]
-    return [_formed(form, side) for side in sides] if array.ndim == 2 and form is not None else sides
+        raise ValueError(f"{name} must have a row each, of points or of what features takes, got {array!r}")
+    sides = [np.ascontiguousarray(array[:, side]) for side in range(array.shape[1])]
+    return [_items(form, side) for side in sides] if array.ndim == 2 and form is not None else sides
+
+
+def _items(form: Callable[[Any], Any], indicators: Any) -> Any:
+    """What a preprocessor makes of indicators, for ``features``: tables keep the names of their columns."""
+    made = _called(form, indicators)
+    return made if is_frame(made) or sparse.issparse(made) else _array(made, "points")
 
 
 def _made(features: Callable[[Any], Any], points: Any) -> Any:
-    """What ``features`` makes of points."""
+    """What ``features`` makes of points: a row each."""
     try:
         made = features(points)
+    except NotFittedError as error:
+        raise ValueError(f"features must be fitted before it is used: {error}") from error
     except Exception as error:
         raise ValueError(f"features failed on the points it was given: {error!r}") from error
-    made = made.tocsr() if sparse.issparse(made) else np.asarray(made)
-    if made.ndim != 2 or made.shape[0] != np.shape(points)[0]:
-        raise ValueError(
-            f"features must give one row per point, got shape {made.shape} of {np.shape(points)[0]} points"
-        )
+    expected = f"features must give an array of numbers with a row for each of {np.shape(points)[0]} points"
+    try:
+        made = made.tocsr() if sparse.issparse(made) else np.asarray(made)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"{expected}; {error}") from None
+    if made.ndim != 2:
+        raise ValueError(f"{expected}, got a {made.ndim}D array of shape {made.shape}. Reshape your data.")
+    if made.shape[0] != np.shape(points)[0]:
+        raise ValueError(f"{expected}, got shape {made.shape}")
     return made
 
 
 def _formed(form: Callable[[Any], Any], indicators: Any) -> Any:
+    made = _called(form, indicators)
+    return made.tocsr() if sparse.issparse(made) else np.asarray(made)
+
+
+def _called(form: Callable[[Any], Any], indicators: Any) -> Any:
     try:
-        made = form(indicators)
+        return form(indicators)
     except Exception as error:
         raise PreprocessorError(f"An error occurred when trying to use the preprocessor: {error!r}") from error
-    return made.tocsr() if sparse.issparse(made) else np.asarray(made)
 
 
 def _dimensions(

@@ -90,7 +90,8 @@ class MetricTracker(
         whose rows they number, or a function. Read at the first comparison.
     features
         What stands between points and learner, also those of formed pairs: a fitted transformer of scikit-learn's,
-        or any function of points that gives a row each, such as an encoder of texts. Read at the first comparison.
+        or any function of points that gives a row each, such as an encoder of texts. ``n_features_in_`` counts
+        what it gives. Read at the first comparison; `sklearn.base.clone` keeps it as it is.
     nonlinear
         Whether the pool has experts on feature maps, too, beside those on the points themselves: then distances
         may bend. Landmarks are taken from the points of the first hundred comparisons, which are learned again
@@ -166,6 +167,16 @@ class MetricTracker(
     def __sklearn_is_fitted__(self) -> bool:
         return "_engine" in self.__dict__ or self._given is not None
 
+    def __sklearn_clone__(self) -> Self:
+        """The same options. ``features`` stays what it is: a clone of a transformer would have to be fitted, and
+        an encoder may be large."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__ | {"features": None})
+        new = super(MetricTracker, other).__sklearn_clone__()
+        if "features" in self._get_param_names():
+            new.features = self.features
+        return new
+
     def __copy__(self) -> Self:
         """An independent copy, without the history."""
         other = object.__new__(type(self))
@@ -227,8 +238,15 @@ class MetricTracker(
         """
         return self._fit_pairs(pairs, y, sample_weight, implied=True)
 
-    def _fit_pairs(self, pairs: Any, y: ArrayLike, sample_weight: ArrayLike | None, implied: bool = False) -> Self:
-        u, labels = self._pairs(pairs, y)
+    def _fit_pairs(
+        self,
+        pairs: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        implied: bool = False,
+        made: bool = False,
+    ) -> Self:
+        u, labels = self._pairs(pairs, y, made)
         weight = None
         if sample_weight is not None:
             weight = validate.weights(sample_weight, u.shape[0])
@@ -277,21 +295,23 @@ class MetricTracker(
     def _wide(self) -> bool:
         return self._engine.nonlinear is not None if "_engine" in self.__dict__ else self.nonlinear is True
 
-    def _tuples(self, given: Any, size: int) -> list[Any]:
-        return inputs.tuples(given, size, type(self).__name__, self._current_preprocessor(), self._features())
+    def _tuples(self, given: Any, size: int, made: bool = False) -> list[Any]:
+        form, features = self._current_preprocessor(), None if made else self._features()
+        return inputs.tuples(given, size, type(self).__name__, form, features)
 
     def _row(self, x: Any, z: Any, name: str) -> Any:
         return inputs.with_points(x, z, name) if self._wide else inputs.difference(x, z, name)
 
-    def _differences(self, pairs: Any) -> Any:
+    def _differences(self, pairs: Any, made: bool = False) -> Any:
+        """Of pairs as they are given, or of what ``features`` has made of them."""
         if self._wide:
-            x, z = self._tuples(pairs, 2)
+            x, z = self._tuples(pairs, 2, made)
             return self._row(x, z, "pairs")
-        form, features = self._current_preprocessor(), self._features()
+        form, features = self._current_preprocessor(), None if made else self._features()
         return inputs.differences(pairs, type(self).__name__, form, features)
 
-    def _pairs(self, pairs: Any, y: ArrayLike) -> tuple[Any, Array]:
-        u = self._differences(pairs)
+    def _pairs(self, pairs: Any, y: ArrayLike, made: bool = False) -> tuple[Any, Array]:
+        u = self._differences(pairs, made)
         return u, validate.labels(y, u.shape[0])
 
     def _begin(self, n: int) -> Self:
@@ -329,12 +349,13 @@ class MetricTracker(
             Take new landmarks even if there are some: for streams whose points have moved away from those that the
             first landmarks were taken from. The experts on feature maps then begin again.
         """
-        rows = inputs.points(X, type(self).__name__, self._current_preprocessor(), self._features())
+        features = self._features()
+        rows = inputs.points(X, type(self).__name__, self._current_preprocessor(), features)
         with self._lock:
             if "_engine" not in self.__dict__ and self._given is not None:
                 raise ValueError("components_ were set: observe points after the first comparison that follows")
             begun = self if "_engine" in self.__dict__ else copy.copy(self)._begin(rows.shape[1])
-            rows = validate.points(rows, begun.n_features_in_)
+            rows = validate.points(rows, begun.n_features_in_, inputs.name_of_points(features))
             if begun._wide and sparse.issparse(rows):
                 raise ValueError("X: nonlinear=True needs dense points, got sparse ones")
             if refresh and begun._wide and len(rows) < 2:

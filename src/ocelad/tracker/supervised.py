@@ -37,7 +37,8 @@ class SupervisedMetricTracker(
     Parameters
     ----------
     tracker
-        The `MetricTracker` to learn with, of which a copy is made; None for the recommended one.
+        The `MetricTracker` to learn with, of which a copy is made; None for the recommended one. If it has
+        ``features``, points may be anything that these take; each point is put through them once.
     strategy
         With which recent points: ``"balanced"`` between the same class and others, ``"random"``, or
         ``"consecutive"``, the points just before, for streams whose order does not tell the class.
@@ -93,7 +94,7 @@ class SupervisedMetricTracker(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.tracker is None or not self.tracker.nonlinear
         return tags
 
     def __copy__(self) -> Self:
@@ -138,16 +139,18 @@ class SupervisedMetricTracker(
     def _learn(self, X: Any, y: Any, reset: bool, at_least: int) -> Self:
         strategy, memory, count = check(self.strategy), self._count("memory"), self._count("pairs_per_point")
         form = inputs.preprocessor(self.preprocessor) if reset else self.preprocessor_
-        if form is not None:
-            X = inputs.points(X, type(self).__name__, form)
         new = self._shallow_copy()  # so that what is refused leaves no trace
+        if reset:
+            new.tracker_ = MetricTracker() if self.tracker is None else clone(self.tracker)
+        features = new._features()
+        if form is not None or features is not None:
+            X = inputs.points(X, type(self).__name__, form, features)
         X, y = validate_data(
             new, X, y, dtype=np.float64, accept_sparse="csr", reset=reset, ensure_min_samples=at_least
         )
         check_classification_targets(y)
         validate.n_components(self.n_components, X.shape[1])
         if reset:
-            new.tracker_ = MetricTracker() if self.tracker is None else clone(self.tracker)
             if self.n_components is not None:
                 new.tracker_.set_params(n_components=self.n_components)
             new.preprocessor_, new._random, new._number = form, check_random_state(self.random_state), 0
@@ -158,7 +161,8 @@ class SupervisedMetricTracker(
         drawn = new._random.get_state()
         try:
             left, right = partners(labels, seen, strategy, memory, count, new._random, new._number)
-            new.tracker_.partial_fit(_pairs(points, left, right), np.where(labels[left] == labels[right], 1, -1))
+            similar = np.where(labels[left] == labels[right], 1, -1)
+            new.tracker_._fit_pairs(_pairs(points, left, right), similar, made=True)
         except BaseException:
             new._random.set_state(drawn)
             raise
@@ -173,11 +177,22 @@ class SupervisedMetricTracker(
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
-        rows = inputs.points(X, type(self).__name__, self._form())
-        rows = validate_data(
-            self, X if inputs.is_frame(X) else rows, dtype=np.float64, accept_sparse="csr", reset=False
-        )
+        form, features = self._form(), self._features()
+        rows = inputs.points(X, type(self).__name__, form, features)
+        named = inputs.is_frame(X) and features is None
+        rows = validate_data(self, X if named else rows, dtype=np.float64, accept_sparse="csr", reset=False)
         return self.get_metric().transform(rows)
+
+    def _features(self) -> Any:
+        return self.tracker_._features() if "tracker_" in self.__dict__ else None
+
+    @property
+    def _wide(self) -> bool:
+        return "tracker_" in self.__dict__ and self.tracker_._wide
+
+    def _differences(self, pairs: Any) -> Any:
+        x, z = inputs.tuples(pairs, 2, type(self).__name__, self._form(), self._features())
+        return self.tracker_._row(x, z, "pairs")
 
     def get_metric(self) -> Mahalanobis:
         """The metric as it is now, as a function of two points (and ``squared=False``) that will not change."""

@@ -79,7 +79,7 @@ class MetricVocabulary:
         return self._measure(u)
 
     def _differences(self, pairs: Any) -> Any:
-        return inputs.differences(pairs, type(self).__name__, self._form())
+        return inputs.differences(pairs, type(self).__name__, self._form(), self._features())
 
     def _measure(self, u: Any) -> tuple[Array, Decision | None]:
         metric = self.get_metric()
@@ -102,11 +102,12 @@ class MetricVocabulary:
 
     def transform(self, X: ArrayLike) -> Array:
         """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
-        rows = inputs.points(X, type(self).__name__, self._form(), self._features())
+        form, features = self._form(), self._features()
+        rows = inputs.points(X, type(self).__name__, form, features)
         metric = self.get_metric()
-        if (inputs.is_frame(X) or hasattr(self, "feature_names_in_")) and self._features() is None:
+        if (inputs.is_frame(X) or hasattr(self, "feature_names_in_")) and features is None:
             validate_data(self, X if inputs.is_frame(X) else rows, reset=False, skip_check_array=True)
-        return metric.transform(validate.points(rows, metric.n))
+        return metric.transform(validate.points(rows, metric.n, inputs.name_of_points(features)))
 
     def get_mahalanobis_matrix(self) -> Array:
         """The learned matrix, in the units of the features."""
