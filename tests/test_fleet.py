@@ -590,7 +590,7 @@ def test_forged_fleets_are_refused():
         with pytest.raises(FileError, match=message):
             ocelad.loads(forged(data, change))
     with pytest.raises(FileError, match="take more than"):
-        ocelad.loads(data, limit=len(data) + 22_000)
+        ocelad.loads(data, limit=len(data) + 20_000)
     from_prior = ocelad.dumps(KeyedTrackers(prior=learned(KeyedTrackers())["a"]))
     for change in (put(N + 1, "n_features"), put(list("vwxyz"), "feature_names")):
         with pytest.raises(FileError, match="n_features and feature_names must be those of the prior"):

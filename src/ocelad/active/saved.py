@@ -57,7 +57,9 @@ def describe(queries: Queries) -> tuple[Options, dict[str, Any], Arrays]:
     return NONE, entries, prefixed("tracker.", arrays)
 
 
-def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> Queries:
+def rebuild(
+    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, given_features: Any = None
+) -> Queries:
     """The queries of entries and arrays, if there can be any, and they take at most ``limit`` bytes."""
     check_keys(entries, _ENTRIES)
     inner, others = split_off("tracker.", arrays)
@@ -78,7 +80,7 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
         raise ValueError("asked and judged must not be more than seen, nor seen more than drawn")
     if type(entries["candidates"]) is not int:
         raise ValueError(f"candidates must be an integer >= 1, got {entries['candidates']!r}")
-    tracker = restored_tracker(entries["tracker"], inner, limit, name="tracker")
+    tracker = restored_tracker(entries["tracker"], inner, limit, "tracker", given_features)
     queries = Queries(tracker, entries["candidates"], budget, strategy=STRATEGIES[strategy])
     queries.usual = usual
     for name in ("seed", "drawn", "seen", "asked", "judged", "owed"):

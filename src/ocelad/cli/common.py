@@ -64,7 +64,10 @@ def form_for(
 
 
 def columns_like(tracker: MetricTracker, features: Sequence[str]) -> None:
-    """The features of a table must be those of the metric, in its order."""
+    """The features of a table must be those of the metric, in its order; where something stands between points
+    and metric, that has to say whether it can use them."""
+    if tracker.features is not None:
+        return
     own = getattr(tracker, "feature_names_in_", None)
     if len(features) != tracker.n_features_in_ or (own is not None and list(own) != list(features)):
         expected = f"{tracker.n_features_in_} features" + ("" if own is None else f", {', '.join(own)}")

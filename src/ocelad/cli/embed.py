@@ -32,8 +32,9 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
     with closing(read_rows(table, format)) as rows:
         own = saved_metric(tracker)
         metric = own.get_metric()
+        transform = metric.transform if own.features is None else own.transform
         points = feature_columns(own, rows)
-        if len(points.names) != metric.n:
+        if own.features is None and len(points.names) != metric.n:
             found = f"it has {len(points.names)} columns, and the metric has {metric.n} features"
             raise ValueError(f"{rows.name}: {found}")
         if dimensions > metric.n:
@@ -43,5 +44,5 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([*others.names, *(f"dim_{k + 1}" for k in range(dimensions))])
             for piece in parsed(rows, lambda row: (points.numbers(row), [row.cells[k] for k in others.places])):
-                Z = metric.transform(np.array([numbers for numbers, _ in piece]))[:, :dimensions].tolist()
+                Z = transform(np.array([numbers for numbers, _ in piece]))[:, :dimensions].tolist()
                 writer.writerows([*rest, *z] for z, (_, rest) in zip(Z, piece, strict=True))

@@ -11,6 +11,7 @@ import numpy as np
 from .. import KeyedTrackers, MetricTracker, SupervisedMetricTracker, load
 from ..fleet.saved import n_features
 from ..neighbors import MovingIndex
+from ..state.features import as_saved
 from ..track import TimeLine, read_timeline
 from ..track.commit import read_progress
 from ..watch.history import time_scale, weights_by_name
@@ -70,7 +71,7 @@ def _short(value: object) -> str:
 
 
 def _saved(path: Path) -> list[str]:
-    found = load(path)
+    found = load(path, features=as_saved)
     if isinstance(found, KeyedTrackers):
         known = f" of {n} features" if (n := n_features(found)) else ""
         prior = "" if found.prior is None else ", and a prior"

@@ -46,7 +46,9 @@ def _plain(item: Hashable) -> int | str:
     raise ValueError(f"item {item!r} cannot be saved: a file holds items that are integers or strings")
 
 
-def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> Closure:
+def rebuild(
+    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, given_features: Any = None
+) -> Closure:
     """The closure of entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
     check_keys(entries, _ENTRIES)
     if text != NONE.text:

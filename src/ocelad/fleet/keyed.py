@@ -40,7 +40,7 @@ class KeyedTrackers(Locked):
     tracker
         What each of them is like; by default ``MetricTracker.rice()``, for there may be many: at 25 features it
         takes 5 kB a key, a pool that replays 256 comparisons, ``MetricTracker(memory=256)``, ten times as much. It
-        is looked at once.
+        is looked at once. It may have ``features``, which all keys share, but not ``nonlinear=True``.
     threads
         How many learn at a time.
     prior
@@ -88,6 +88,9 @@ class KeyedTrackers(Locked):
         if not (history is None or (isinstance(history, Mapping) and set(history) <= set(_HISTORY))):
             raise ValueError(f"history must be None or have options {', '.join(_HISTORY)}, got {history!r}")
         check_threads(threads)
+        for name, given in (("tracker", tracker), ("prior", prior)):
+            if given is not None and given._wide:
+                raise ValueError(f"{name} must not have nonlinear=True: trackers of keys are linear")
         self.tracker, self.threads = clone(prior or tracker or MetricTracker.rice()), threads
         self.prior, self.history = copy.copy(prior), None if history is None else dict(history)
         if self.history is not None:
@@ -143,7 +146,7 @@ class KeyedTrackers(Locked):
         return self._fit_pairs(keys, pairs, y, implied=True)
 
     def _fit_pairs(self, keys: Keys, pairs: Any, y: ArrayLike, implied: bool = False) -> KeyedTrackers:
-        u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
+        u = self._differences(pairs)
         labels, groups = validate.labels(y, u.shape[0]), Groups(keys, u.shape[0])
         new = self._suited(pairs, u)
         new._scale.check(u)
@@ -164,6 +167,10 @@ class KeyedTrackers(Locked):
                     if held[key] is None and tracker._fitted().t > new._engine.t:
                         self._kept[key], self._used[key], self._new = tracker, None, new
         return self
+
+    def _differences(self, pairs: Any) -> Any:
+        form, features = inputs.preprocessor(self.tracker.preprocessor), inputs.features(self.tracker.features)
+        return inputs.differences(pairs, type(self).__name__, form, features)
 
     def _suited(self, pairs: Any, u: Any) -> MetricTracker:
         """What trackers of new keys are to be copies of, if these pairs suit it."""
@@ -203,7 +210,7 @@ class KeyedTrackers(Locked):
     @locked
     def _judged(self, keys: Keys, pairs: Any) -> Array:
         """Distances, thresholds on them, and log odds, in rows."""
-        u = inputs.differences(pairs, "KeyedTrackers", inputs.preprocessor(self.tracker.preprocessor))
+        u = self._differences(pairs)
         groups, judged = Groups(keys, u.shape[0]), np.full((3, u.shape[0]), np.nan)
         self._suited(pairs, u)
         rows = u[groups.order]
@@ -372,6 +379,7 @@ class KeyedTrackers(Locked):
         max_in_memory: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         limit: int = state.LIMIT,
+        features: Any = None,
     ) -> KeyedTrackers:
         """The trackers of a file. Each is checked and made when its key is seen: until then, it is bytes.
 
@@ -381,10 +389,10 @@ class KeyedTrackers(Locked):
             A file written by `save`.
         threads, max_in_memory, folder
             As for a new one.
-        limit
+        limit, features
             As for `ocelad.load`.
         """
-        fleet = state.load(path, limit=limit)
+        fleet = state.load(path, limit=limit, features=features)
         if not isinstance(fleet, KeyedTrackers):
             raise state.FileError(f"{os.fspath(path)}: it holds a {type(fleet).__name__}, not a KeyedTrackers")
         check_threads(threads)

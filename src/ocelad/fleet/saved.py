@@ -12,6 +12,7 @@ import numpy as np
 from ..engine.checks import take
 from ..state import contents, pack, unpack
 from ..state.container import Arrays
+from ..state.features import Unsaved
 from ..state.header import check_count, check_keys, check_names
 from ..state.options import Options, feature_names, of, read
 from ..tracker import MetricTracker
@@ -30,6 +31,8 @@ def options_of(tracker: MetricTracker) -> Options:
 
 def same_options(one: MetricTracker, other: MetricTracker) -> bool:
     a, b = options_of(one), options_of(other)
+    if isinstance(a.parameters["features"], Unsaved) and one.features != other.features:
+        return False
     return a is b or (a.text == b.text and all(np.array_equal(a.arrays[k], b.arrays[k]) for k in a.arrays))
 
 
@@ -64,7 +67,9 @@ def describe(fleet: KeyedTrackers) -> tuple[Options, dict[str, Any], Arrays]:
     return settings, entries, settings.arrays | {"sizes": sizes, "packed": packed}
 
 
-def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> KeyedTrackers:
+def rebuild(
+    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, given_features: Any = None
+) -> KeyedTrackers:
     """The fleet of options, entries and arrays; its trackers stay bytes until they are needed."""
     from .keyed import KeyedTrackers
 
@@ -84,7 +89,7 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
         raise ValueError(f"its {len(keys)} trackers take more than {limit} bytes")
     ends = accumulate(sizes.tolist(), initial=0)
     records = [packed[start:end].tobytes() for start, end in pairwise(ends)]
-    tracker, history = MetricTracker(**settings.parameters), _history(entries["history"])
+    tracker, history = contents.tracker_of(settings, given_features), _history(entries["history"])
     n, known = entries["n_features"], entries["feature_names"]
     check_count(n, "n_features")
     check_names(known, n)

@@ -40,7 +40,9 @@ def describe(index: MovingIndex) -> tuple[Options, dict[str, Any], Arrays]:
     return NONE, entries, arrays | contents.prefixed("metric.", more)
 
 
-def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> MovingIndex:
+def rebuild(
+    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, given_features: Any = None
+) -> MovingIndex:
     """The index of entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
     check_keys(entries, _ENTRIES)
     if text != NONE.text:
@@ -55,7 +57,7 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
     left = limit - 3 * sum(array.nbytes for array in own.values()) - 128 * count  # ids are kept as a set, too
     if left < 0:
         raise ValueError(f"its points take more than {limit} bytes")
-    tracker = contents.rebuild(to_json(learned.pop("options")), learned, inner, left)
+    tracker = contents.rebuild(to_json(learned.pop("options")), learned, inner, left, given_features)
     index, n = MovingIndex(tracker), tracker.n_features_in_
     m, *width = own["points"].shape or (0,)
     points = take(own, "points", (m, 0 if (m, width) == (0, [0]) else n))
@@ -63,7 +65,7 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
         raise ValueError(f"ids must be null or {m} strings")
     known = take(own, "ids", (m,), np.int64) if ids is None else ids
     if m:
-        index.add(points, known)
+        index._add(points, known)
     index._X = index._X if m else points
     if entries["next"] < index._next:
         raise ValueError("next must be above all ids")

@@ -10,7 +10,7 @@ import stat
 from typing import Any
 
 from ..files import atomic_write
-from ..tracker import MetricTracker
+from ..tracker import MetricTracker, inputs
 from . import container, contents, header, options, zipped
 from .kinds import ROOMS, room
 
@@ -40,7 +40,8 @@ def dumps(tracker: Saved) -> bytes:
         A `MetricTracker` that has seen a comparison, a `SupervisedMetricTracker` that has seen a point, a
         `MovingIndex`, a `KeyedTrackers`, a `Closure`, or `Queries` with their tracker. Options must be parts of
         this library: an ``ensemble``, a loss, an alarm, a strategy or a preprocessing function of your own cannot
-        be written.
+        be written. ``features`` that are a `StandardScaler`, `PCA`, `RBFSampler` or (RBF) `Nystroem` of
+        scikit-learn's are written, of others their name.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def dumps(tracker: Saved) -> bytes:
     return b"".join(_pieces(tracker))
 
 
-def loads(data: bytes, *, limit: int = LIMIT) -> Saved:
+def loads(data: bytes, *, limit: int = LIMIT, features: Any = None) -> Saved:
     """What `dumps` made bytes of, of the same class; it continues bit for bit.
 
     Everything is checked before it is used, nothing is executed, and no more memory is taken than ``limit`` (and
@@ -66,10 +67,13 @@ def loads(data: bytes, *, limit: int = LIMIT) -> Saved:
         Bytes from `dumps`, or those of a file.
     limit
         Bytes: what would need more is refused.
+    features
+        The function, or the transformer, that a tracker was saved with, where the file has but its name. It also
+        takes the place of one that is in the file.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise ValueError(f"data must be bytes, got {type(data).__name__}")
-    return _read(data, limit, "data")
+    return _read(data, limit, "data", features)
 
 
 def save(tracker: Saved, path: str | os.PathLike[str]) -> None:
@@ -99,7 +103,7 @@ def save(tracker: Saved, path: str | os.PathLike[str]) -> None:
         file.writelines(pieces)
 
 
-def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Saved:
+def load(path: str | os.PathLike[str], *, limit: int = LIMIT, features: Any = None) -> Saved:
     """What `save` wrote to a file, also in ocelad 0.1.0; see `loads`."""
     _check_limit(limit)
     found = os.stat(path)  # before opening: a pipe would wait for ever
@@ -110,7 +114,7 @@ def load(path: str | os.PathLike[str], *, limit: int = LIMIT) -> Saved:
         raise FileError(f"{name}: it has {found.st_size} bytes, and the limit is {limit}")
     with open(path, "rb") as file:
         data = file.read(found.st_size)
-    return _read(data, limit, str(name))
+    return _read(data, limit, str(name), features)
 
 
 def pack(tracker: MetricTracker) -> bytes:
@@ -134,7 +138,8 @@ def unpack(data: bytes | memoryview, like: MetricTracker, *, limit: int = LIMIT)
         entries, arrays = container.read_record(memoryview(data), limit)
         if header.estimator(entries) != "MetricTracker":
             raise ValueError("it is not what pack has made of a MetricTracker")
-        return contents.rebuild(settings.text, entries, {**settings.arrays, **arrays}, limit - len(data))
+        both = {**settings.arrays, **arrays}
+        return contents.rebuild(settings.text, entries, both, limit - len(data), like.features)
     except _WRONG as error:
         raise FileError(f"data: {error}") from None
 
@@ -147,8 +152,9 @@ def _pieces(tracker: Any) -> container.Pieces:
     return container.write_file(settings.text, {"estimator": name, **entries}, arrays)
 
 
-def _read(data: bytes | bytearray | memoryview, limit: int, name: str) -> Any:
+def _read(data: bytes | bytearray | memoryview, limit: int, name: str, features: Any) -> Any:
     _check_limit(limit)
+    inputs.features(features)  # refuses what is none
     view = memoryview(data).cast("B")
     try:
         left = limit - len(view)
@@ -162,7 +168,7 @@ def _read(data: bytes | bytearray | memoryview, limit: int, name: str) -> Any:
             estimator = header.estimator(entries)
         if estimator not in _WHOLE:
             raise ValueError(f"it holds a {estimator}, which is not one of {', '.join(_WHOLE)}")
-        return room(estimator).rebuild(text, entries, arrays, left)
+        return room(estimator).rebuild(text, entries, arrays, left, features)
     except _WRONG as error:
         raise FileError(f"{name}: {error}") from None
 

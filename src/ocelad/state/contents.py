@@ -27,6 +27,7 @@ from ..tracker.learning import LEARNED
 from ..tracker.units import COUNT, FIRST, SIZE, FeatureScale, FixedScale, RunningScale, Scale
 from . import options
 from .container import Arrays
+from .features import chosen, held
 from .header import check_tracker, json_number
 from .kinds import room
 
@@ -52,7 +53,7 @@ def describe(tracker: MetricTracker) -> tuple[options.Options, dict[str, Any], A
             )
         engine, n = tracker._fitted(), int(tracker.n_features_in_)
         settings = options.of(tracker, UNSAVED)
-        options.check_preprocessor(settings.arrays.get("preprocessor"), n)
+        options.check_points(settings.arrays.get("preprocessor"), tracker.features, n)
         given = _check_unchanged(tracker, engine, settings)
         entries = {
             "n_features": n,
@@ -148,16 +149,25 @@ def _from_options(recipe: Recipe, anew: Recipe) -> bool:
     return recipe.mu == anew.mu and _same_origin(recipe, anew)
 
 
-def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> MetricTracker:
+def tracker_of(settings: options.Options, given_features: Any) -> MetricTracker:
+    """A tracker that has learned nothing, with features that are given where the file has but their name."""
+    tracker = MetricTracker(**settings.parameters)
+    tracker.features = chosen(tracker.features, given_features)
+    return tracker
+
+
+def rebuild(
+    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, given_features: Any = None
+) -> MetricTracker:
     """The tracker of options, entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
     settings = options.read(MetricTracker, text, arrays, limit // 2)
     base = _base(settings)
     check_tracker(entries, base)
     n, t = entries["n_features"], entries["t"]
     levels = active(base + t, base)
-    tracker = MetricTracker(**settings.parameters)
+    tracker = tracker_of(settings, given_features)
     watched, arrays = split_off("history.", arrays) if entries["history"] is not None else ({}, arrays)
-    left = limit - 2 * sum(array.nbytes for array in settings.arrays.values()) - _size_of_history(watched)
+    left = limit - 2 * held(settings.arrays) - _size_of_history(watched)
     _check_size(entries, arrays, tracker, levels, left)
     engine = _begin(entries, arrays, tracker, settings, levels)
     scale = first_scale(tracker, n)
@@ -215,7 +225,7 @@ def _begin(
     """The engine before its first comparison."""
     n, mu = entries["n_features"], entries["given"]
     validate.n_components(tracker.n_components, n)
-    options.check_preprocessor(tracker.preprocessor, n)
+    options.check_points(tracker.preprocessor, tracker.features, n)
     if mu is None and "matrices" not in arrays and _is_small(settings, n):
         return _new(tracker, settings, n, levels, 1 + widest(n, arrays))
     given = None

@@ -32,6 +32,7 @@ from ..intervals import Intervals
 from ..protocols import is_number
 from ..tracker.inputs import Rows, preprocessor
 from ..weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
+from . import features
 from .container import Arrays
 from .header import from_json, to_json
 
@@ -61,7 +62,12 @@ def encode(options: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
     entries: dict[str, Any] = {}
     arrays: Arrays = {}
     for name, value in options.items():
-        if type(value) in PARTS.values():
+        if name in _LATER and value is _LATER[name]:
+            continue
+        if name == "features":
+            entries[name], more = features.describe(value)
+            arrays |= more
+        elif type(value) in PARTS.values():
             entries[name] = {"part": type(value).__name__, **_fields(value)}
         elif (entry := _scalar(value)) is not None or value is None:
             entries[name] = entry
@@ -76,7 +82,7 @@ def encode(options: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
 
 
 _LATER = {"features": None, "nonlinear": False}
-"""Options that earlier files do not have, and what trackers did then."""
+"""Options that came later: files do not mention them where they have these values, as older ones do not."""
 
 NONE = Options(b"{}", {}, {}, {})
 """Of what has none."""
@@ -114,33 +120,43 @@ def read(kind: Any, text: bytes, arrays: Arrays, limit: float = math.inf) -> Opt
     """The options again; whether they suit a tracker is for the tracker to say."""
     options = (_plain if len(text) <= SHORT else _plain.__wrapped__)(kind, text)
     own = [name for name, entry in options.entries.items() if entry == {"array": name}]
-    if not own:
+    made = options.entries.get("features") if "features" not in options.parameters else None
+    if not own and made is None:
         return options
     for name in own:
         if name not in arrays or arrays[name].dtype.kind != "f":
             raise ValueError(f"option {name} must have an array of floats")
-    if sum(arrays[name].nbytes for name in own) > limit:
+    of_features = [] if made is None else features.names_of_arrays(made)
+    if sum(arrays[name].nbytes for name in [*own, *of_features] if name in arrays) > limit:
         raise ValueError(f"arrays of options have more than {limit} bytes")
     found = {name: np.array(arrays[name], dtype=np.float64) for name in own}
-    return options._replace(parameters=options.parameters | found, arrays=found)
+    parameters = options.parameters | found
+    if made is not None:
+        parameters["features"], more = features.restored(made, arrays, limit)
+        found = more | found
+    return options._replace(parameters=parameters, arrays=found)
 
 
 @lru_cache(maxsize=64)
 def _plain(kind: Any, text: bytes) -> Options:
     """The options but for those that are arrays."""
-    entries, parameters = from_json(text), {}
+    entries, parameters = from_json(text), dict[str, Any]()
     if "max_rank" in entries:
         entries = _with_rank_in_step(entries)
         text = to_json(entries)
-    if set(_LATER) <= set(names(kind)) and not entries.keys() & _LATER.keys():
-        entries = entries | _LATER
-        text = to_json(entries)
-    if entries.keys() != set(names(kind)):
+    later = {name: usual for name, usual in _LATER.items() if name in names(kind)}
+    parameters |= {name: usual for name, usual in later.items() if name not in entries}
+    if entries.keys() | later.keys() != set(names(kind)):
         raise ValueError(f"its options are not those of {kind.__name__}")
     for name, entry in entries.items():
         if isinstance(entry, list):
             raise ValueError(f"option {name} is a list; arrays have members of their own")
-        if not isinstance(entry, dict):
+        if name in later and entry is later[name]:
+            raise ValueError(f"option {name} must not be there where it is {entry}")
+        if name == "features":
+            if (unsaved := features.read(entry)) is not None:
+                parameters[name] = unsaved
+        elif not isinstance(entry, dict):
             parameters[name] = _moderate(name, entry)
         elif entry != {"array": name}:
             parameters[name] = _part(name, dict(entry))
@@ -172,9 +188,13 @@ def same_preprocessor(estimator: Any) -> bool:
     return used is said
 
 
-def check_preprocessor(given: Any, n: int) -> None:
-    if given is not None and not (isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == n):
-        raise ValueError(f"preprocessor must be None or an array of points with {n} features")
+def check_points(given: Any, between: Any, n: int) -> None:
+    """Whether a preprocessor, and the features that follow it, lead to points with n features."""
+    expected = features.check(between, n)
+    table = isinstance(given, np.ndarray) and given.ndim == 2
+    if given is not None and not (table and expected in (None, given.shape[1])):
+        number = "" if expected is None else f" with {expected} features"
+        raise ValueError(f"preprocessor must be None or an array of points{number}")
 
 
 def _scalar(value: Any) -> bool | int | float | str | None:

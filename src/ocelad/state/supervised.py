@@ -19,6 +19,7 @@ from ..tracker.pair_sampling import check
 from . import contents, options
 from .container import Arrays
 from .contents import prefixed, split_off
+from .features import held
 from .header import check_count, check_keys, check_names, to_json
 
 _ENTRIES = {"tracker", "n_features", "feature_names", "number", "labels", "random", "learned"}
@@ -49,7 +50,8 @@ def _describe(tracker: SupervisedMetricTracker) -> tuple[options.Options, dict[s
     check_is_fitted(tracker, "tracker_")
     settings = options.of(_without_tracker(tracker), _UNSAVED)
     n = int(tracker.n_features_in_)
-    _check_options(tracker, settings.arrays.get("preprocessor"), n)
+    _check_options(tracker, n)
+    options.check_points(settings.arrays.get("preprocessor"), tracker.tracker_.features, n)
     if not options.same_preprocessor(tracker):
         raise ValueError("preprocessor has changed since the first point; set it back, or start a new tracker")
     template, arrays_of_template = _template(tracker.tracker)
@@ -70,13 +72,12 @@ def _describe(tracker: SupervisedMetricTracker) -> tuple[options.Options, dict[s
     return settings, entries, arrays | prefixed("learned.", arrays_of_learned)
 
 
-def _check_options(tracker: SupervisedMetricTracker, points: Any, n: int) -> None:
+def _check_options(tracker: SupervisedMetricTracker, n: int) -> None:
     check(tracker.strategy)
     tracker._count("memory")
     tracker._count("pairs_per_point")
     validate.n_components(tracker.n_components, n)
     check_random_state(tracker.random_state)
-    options.check_preprocessor(points, n)
 
 
 def _without_tracker(tracker: SupervisedMetricTracker) -> SupervisedMetricTracker:
@@ -191,7 +192,9 @@ def _check(settings: options.Options, entries: dict[str, Any]) -> None:
     check_names(entries["feature_names"], entries["n_features"])
 
 
-def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) -> SupervisedMetricTracker:
+def rebuild(
+    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, given_features: Any = None
+) -> SupervisedMetricTracker:
     """The tracker of options, entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
     inner, outer = split_off("learned.", arrays)
     of_template = {name.removeprefix("tracker."): outer[name] for name in outer if name.startswith("tracker.")}
@@ -204,20 +207,23 @@ def rebuild(text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int) ->
         raise ValueError(f"its points and options take more than {limit} bytes")
     tracker = SupervisedMetricTracker(**settings.parameters)
     template = None if entries["tracker"] is None else _read_options(entries["tracker"], of_template, left)
-    expected = [*settings.arrays, *prefixed("tracker.", template.arrays if template else {}), "random"]
+    of_template = template.arrays if template else {}
+    left -= 2 * held(of_template)
+    expected = [*settings.arrays, *prefixed("tracker.", of_template), "random"]
     if list(outer) not in ([*expected, "points"], [*expected, *_SPARSE]):
         raise ValueError(f"its arrays are {', '.join(outer)}, expected {', '.join(expected)} and points")
-    _check_options(tracker, tracker.preprocessor, n)
+    _check_options(tracker, n)
     if template is not None:
-        tracker.tracker = MetricTracker(**template.parameters)
+        tracker.tracker = contents.tracker_of(template, given_features)
     tracker.preprocessor_ = preprocessor(tracker.preprocessor)
     tracker._random, tracker._number = _restored_random(entries["random"], outer["random"]), entries["number"]
     tracker._recent, tracker.n_features_in_ = (_restored_points(outer, len(y), n), y), n
     if entries["feature_names"] is not None:
         tracker.feature_names_in_ = np.array(entries["feature_names"], dtype=object)
-    tracker.tracker_ = restored_tracker(entries["learned"], inner, left)
+    tracker.tracker_ = restored_tracker(entries["learned"], inner, left, given_features=given_features)
     if getattr(tracker.tracker_, "n_features_in_", n) != n:
         raise ValueError(f"learned has {tracker.tracker_.n_features_in_} features, points have {n}")
+    options.check_points(tracker.preprocessor, tracker.tracker_.features, n)
     return tracker
 
 
@@ -227,7 +233,9 @@ def _read_options(entries: Any, arrays: Arrays, limit: int) -> options.Options:
     return options.read(MetricTracker, to_json(entries), arrays, limit // 2)
 
 
-def restored_tracker(entries: Any, arrays: Arrays, limit: int, name: str = "learned") -> MetricTracker:
+def restored_tracker(
+    entries: Any, arrays: Arrays, limit: int, name: str = "learned", given_features: Any = None
+) -> MetricTracker:
     """The tracker of `learned_entries`."""
     if not isinstance(entries, dict) or "options" not in entries:
         raise ValueError(f"{name} must have the entries of a MetricTracker")
@@ -236,5 +244,5 @@ def restored_tracker(entries: Any, arrays: Arrays, limit: int, name: str = "lear
         settings = _read_options(own, arrays, limit)
         if list(arrays) != list(settings.arrays):
             raise ValueError("a tracker that has learned nothing has no arrays but those of its options")
-        return MetricTracker(**settings.parameters)
-    return contents.rebuild(_read_options(own, arrays, limit).text, entries, arrays, limit)
+        return contents.tracker_of(settings, given_features)
+    return contents.rebuild(_read_options(own, arrays, limit).text, entries, arrays, limit, given_features)
