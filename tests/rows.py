@@ -11,11 +11,12 @@ from ocelad import MetricTracker
 class RowsOfPairs(ClassifierMixin, BaseEstimator):
     """The greater of two labels means similar. A missing last feature is 0: some checks have an odd number."""
 
-    def __init__(self, pooled=True):
+    def __init__(self, pooled=True, features=None):
         self.pooled = pooled
+        self.features = features
 
     def _new(self):
-        return MetricTracker() if self.pooled else MetricTracker.rice()
+        return (MetricTracker() if self.pooled else MetricTracker.rice()).set_params(features=self.features)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,6 +1,8 @@
 """scikit-learn's own checks: all of them, on the front ends that take tables."""
 
+import numpy as np
 import pytest
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ocelad import MetricTracker, SupervisedMetricTracker
@@ -11,6 +13,9 @@ ESTIMATORS = [  # a pairs learner by itself gets but one check
     RowsOfPairs(),
     SupervisedMetricTracker(MetricTracker.rice()),
     RowsOfPairs(pooled=False),
+    SupervisedMetricTracker(MetricTracker(features=FunctionTransformer())),
+    RowsOfPairs(features=np.asarray),
+    SupervisedMetricTracker(MetricTracker(nonlinear=True)),
 ]
 CHECKS = [pair for estimator in ESTIMATORS for pair in estimator_checks_generator(estimator)]
 

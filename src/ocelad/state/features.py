@@ -41,10 +41,10 @@ class Kind:
         return [name for name in self.arrays if entry.get(self.only_with.get(name, ""), True)]
 
     def outputs(self, arrays: Arrays, n: int) -> int:
-        """k, of the first array that has such an axis; without one, n."""
+        """k, of the first array that should have such an axis, 0 if it has not; without one, n."""
         for name, axes in self.arrays.items():
-            if "k" in axes and arrays[name].ndim == len(axes):
-                return arrays[name].shape[axes.index("k")]
+            if "k" in axes:
+                return arrays[name].shape[axes.index("k")] if arrays[name].ndim == len(axes) else 0
         return n
 
 
@@ -202,9 +202,11 @@ def restored(entry: Entry, arrays: Arrays, limit: float = math.inf) -> tuple[Any
     kind, n = KINDS[entry["part"]], entry["n"]
     found = {name: arrays.get(PREFIX + name, np.zeros(())) for name in kind.needed(entry)}
     k = kind.outputs(found, n)
+    if not k:
+        raise ValueError(f"features must be a {entry['part']} with at least one output")
     for name, array in found.items():
         shape = tuple({"n": n, "k": k}[axis] for axis in kind.arrays[name])
-        if array.shape != shape or array.dtype not in (np.float64, np.float32) or not k:
+        if array.shape != shape or array.dtype not in (np.float64, np.float32):
             raise ValueError(f"{PREFIX}{name} must be floats of shape {shape}")
         if not np.isfinite(array).all():
             raise ValueError(f"{PREFIX}{name} must be finite")
