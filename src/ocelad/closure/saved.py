@@ -47,7 +47,7 @@ def _plain(item: Hashable) -> int | str:
 
 
 def rebuild(
-    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, given_features: Any = None
+    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, _given_features: Any = None
 ) -> Closure:
     """The closure of entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
     check_keys(entries, _ENTRIES)
