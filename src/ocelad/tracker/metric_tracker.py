@@ -30,6 +30,7 @@ from .learning import LEARNED, learn, relearn
 from .levels import LevelVocabulary
 from .lock import Locked, locked
 from .nonlinear import NonlinearMetric, linear_part, with_linear_part
+from .point_inputs import PointInputs
 from .units import Scale, into_units, norms, scaled
 from .vocabulary import ThresholdVocabulary, probabilities
 from .warm_start import WarmStart
@@ -39,6 +40,7 @@ FEW = 32
 
 
 class MetricTracker(
+    PointInputs,
     LevelVocabulary,
     ThresholdVocabulary,
     Locked,
@@ -284,35 +286,6 @@ class MetricTracker(
         a, b, c, d = self._tuples(quadruplets, 4)
         near, far = self._row(a, b, "quadruplets"), self._row(c, d, "quadruplets")
         return self._learn(inputs.side_by_side(near, far), None, named=quadruplets)
-
-    def _current_preprocessor(self) -> Any:
-        return self.preprocessor_ if "_engine" in self.__dict__ else inputs.preprocessor(self.preprocessor)
-
-    def _features(self) -> Any:
-        return self.features_ if "_engine" in self.__dict__ else inputs.features(self.features)
-
-    @property
-    def _wide(self) -> bool:
-        return self._engine.nonlinear is not None if "_engine" in self.__dict__ else self.nonlinear is True
-
-    def _tuples(self, given: Any, size: int, made: bool = False) -> list[Any]:
-        form, features = self._current_preprocessor(), None if made else self._features()
-        return inputs.tuples(given, size, type(self).__name__, form, features)
-
-    def _row(self, x: Any, z: Any, name: str) -> Any:
-        return inputs.with_points(x, z, name) if self._wide else inputs.difference(x, z, name)
-
-    def _differences(self, pairs: Any, made: bool = False) -> Any:
-        """Of pairs as they are given, or of what ``features`` has made of them."""
-        if self._wide:
-            x, z = self._tuples(pairs, 2, made)
-            return self._row(x, z, "pairs")
-        form, features = self._current_preprocessor(), None if made else self._features()
-        return inputs.differences(pairs, type(self).__name__, form, features)
-
-    def _pairs(self, pairs: Any, y: ArrayLike, made: bool = False) -> tuple[Any, Array]:
-        u = self._differences(pairs, made)
-        return u, validate.labels(y, u.shape[0])
 
     def _begin(self, n: int) -> Self:
         """Set up all that the first comparison of n features needs, ahead of it."""
