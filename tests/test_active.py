@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 import ocelad
 from forge import forged, put
@@ -444,3 +446,30 @@ def test_group_questions_need_numbers_of_points():
     closure.answer(0, 99, 1)
     with pytest.raises(ValueError, match="closure must have numbers of points, 0 to 39, got 99"):
         questions.query()
+
+
+def test_texts_and_other_points_that_features_are_made_of():
+    words = np.array(
+        [f"{colour} {animal}" for colour in ("red", "blue", "green") for animal in ("cat", "dog", "owl")]
+    )
+    encoder = TfidfVectorizer().fit(words)
+    alike = [word.split()[1] for word in words]
+    for tracker in (
+        MetricTracker(features=lambda texts: encoder.transform(texts).toarray()),
+        MetricTracker(features=lambda texts: encoder.transform(texts).toarray(), nonlinear=True),
+    ):
+        queries, closure = Queries(tracker, budget=0.5, random_state=0), Closure(window=None)
+        for _ in range(20):
+            i, j = queries.query_pool(words)
+            assert queries.query(words[[[0, 1], [i, j]]]) in (0, 1)
+            assert queries.wants(words[[i, j]]) in (True, False)
+            tracker.partial_fit(words[[[i, j]]], [1 if alike[i] == alike[j] else -1])
+        questions = GroupQuestions(tracker, closure, words)
+        while (asked := questions.query()) is not None:
+            i, j = asked
+            closure.answer(i, j, 1 if alike[i] == alike[j] else -1)
+        assert sorted(map(len, closure.groups())) == [3, 3, 3]
+    scaled = MetricTracker(features=PCA(2).fit(np.random.default_rng(0).normal(size=(50, 5))))
+    pairs = np.random.default_rng(1).normal(size=(30, 2, 5))
+    scaled.partial_fit(pairs, np.where(pairs[:, 0, 0] > 0, 1, -1))
+    assert 0 <= Queries(scaled, random_state=0).query(pairs) < 30

@@ -11,6 +11,7 @@ from ..closure import Closure
 from ..protocols import Array
 from ..tracker import MetricTracker
 from ..tracker.inputs import is_frame
+from ..tracker.inputs import points as points_of
 
 CLOSEST = 3
 """Members of a group, the closest ones, whose mean distance is that of the group."""
@@ -55,11 +56,14 @@ class GroupQuestions:
             raise ValueError(f"tracker must be a MetricTracker, got {type(tracker).__name__}")
         if not isinstance(closure, Closure) or closure.window is not None:
             raise ValueError(f"closure must be a Closure(window=None), which forgets nothing, got {closure!r}")
-        points = validate.real(X, "X", "an array of finite numbers of shape (m, n)")
+        features = tracker._features()
+        given = X if features is None else points_of(X, type(tracker).__name__, None, features)
+        points = validate.real(given, "X", "an array of finite numbers of shape (m, n)")
         if points.ndim != 2 or not points.size:
             raise ValueError(f"X must be points, of shape (m, n), got shape {points.shape}")
         self.tracker, self.closure, self._points = tracker, closure, points
-        self.X = X if is_frame(X) else points  # the names of its columns, if it has any
+        # as they were given, if its columns have names or features are yet to be made of them
+        self.X = X if is_frame(X) or features is not None else points
 
     def query(self) -> tuple[int, int] | None:
         """The numbers of two points to ask about; None if all groups are known."""

@@ -212,10 +212,10 @@ class Queries:
         """Checked, both pairs and what the strategy says of them. All are 1 before anything has been learned."""
         tracker = self.tracker
         try:
-            u = inputs.differences(pairs, type(tracker).__name__, tracker._current_preprocessor())
+            u = tracker._differences(pairs)
             if "_engine" not in vars(tracker):
                 return np.ones(u.shape[0])
-            validate.same_width(u, tracker.n_features_in_, "pairs")
+            validate.same_width(u, tracker.n_features_in_, "pairs", 3 if tracker._wide else 1)
         except ValueError as error:
             raise type(error)(f"{error}{which}") from None
         expected = f"{u.shape[0]} numbers >= 0, one per pair"
