@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from scipy import sparse
@@ -15,6 +16,7 @@ from literal_pool import LiteralNonlinear
 from ocelad import FixedShare, History, LogDet, Logistic, MetricTracker, SupervisedMetricTracker, cli, dumps, loads
 from ocelad.engine import buffers
 from ocelad.engine.landmarks import LANDMARKS, feature_maps
+from ocelad.neighbors import MovingIndex
 from ocelad.watch.prequential import progressive
 
 
@@ -139,6 +141,12 @@ def test_distances_are_euclidean_in_its_coordinates(learned):
 
 
 def test_there_is_no_matrix(learned):
+    with pytest.raises(AttributeError, match="nonlinear=True: no matrix"):
+        learned.components_ = np.eye(2)
+    with pytest.raises(ValueError, match="nonlinear=True"):
+        MovingIndex(learned)
+    with pytest.raises(ValueError, match="dense"):
+        learned.transform(sparse.eye(2).tocsr())
     for ask in (learned.get_mahalanobis_matrix, lambda: learned.components_):
         with pytest.raises(AttributeError, match="nonlinear=True: no matrix"):
             ask()
@@ -184,8 +192,20 @@ def test_observed_points_give_it_a_start():
     assert late._engine.gathered is not None
     with pytest.raises(ValueError, match="X"):
         ready.observe(np.full((3, 2), np.nan))
+    with pytest.raises(ValueError, match="X"):
+        MetricTracker().observe(np.zeros((3, 0)))
     with pytest.raises(ValueError, match=r"\(m, 2\)"):
         ready.observe(np.zeros((3, 5)))
+
+
+def test_observed_names_are_names():
+    pairs, y = xor(21, 20)
+    frames = [pd.DataFrame(pairs[:, side], columns=["a", "b"]) for side in (0, 1)]
+    tracker = MetricTracker(nonlinear=True).observe(frames[0])
+    assert tracker.feature_names_in_.tolist() == ["a", "b"]
+    tracker.partial_fit(frames, y)
+    with pytest.raises(ValueError, match="feature names"):
+        tracker.observe(frames[0][["b", "a"]])
 
 
 def test_new_landmarks():
@@ -196,7 +216,10 @@ def test_new_landmarks():
     assert dumps(same) == dumps(tracker)
     moved = 5.0 + pairs
     tracker.observe(moved[:, 0], refresh=True)
-    np.testing.assert_array_equal(tracker.experts_["weight"], before["weight"])
+    kernels = before["kind"] == "kernel"
+    assert tracker.experts_["weight"][kernels].sum() == pytest.approx(1e-3)
+    others = before["weight"][~kernels]
+    np.testing.assert_allclose(tracker.experts_["weight"][~kernels], 0.999 * others / others.sum(), rtol=1e-12)
     np.testing.assert_array_equal(tracker.expert_metrics_[0].M, linear)
     assert dumps(loads(dumps(tracker))) == dumps(tracker)
     other = copy.deepcopy(tracker).partial_fit(moved[300:], y[300:])

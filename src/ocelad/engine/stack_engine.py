@@ -44,6 +44,7 @@ from .trace import EXPERT, Trace
 BLOCK = 4096  # comparisons per compiled call: Ctrl-C is handled in between
 DICTIONARY = 100  # from this many features on, rotating the columns themselves costs more than a dictionary;
 DICTIONARY_FULL = 400  # and from this many on where nothing keeps the rank down
+LEAST_WEIGHT = 1e-3  # of experts on new feature maps, all together
 ORTHONORMAL = 1e-14  # columns farther than this from orthonormal are made orthonormal again
 LOSSES: dict[type, int] = {Hinge: layout.HINGE, SquaredHinge: layout.SQUARED_HINGE, Logistic: layout.LOGISTIC}
 
@@ -257,7 +258,14 @@ class StackEngine:
                 self._gather(self.gathered.with_points(points))
             elif self.nonlinear and refresh:
                 maps = Gathered().with_points(points).maps(self.nonlinear == "features")
-                self.buffers, self._maps = self.buffers.with_new_maps(), maps
+                buffers = self.buffers.with_new_maps()
+                p = np.exp(buffers.stack.combiner[: self.fixed + self.levels, layout.LOG_WEIGHT])
+                new = (
+                    np.array(self._kinds(self.levels)) == "kernel"
+                )  # they know nothing, and have to earn weight anew
+                p[new], p[~new] = LEAST_WEIGHT / new.sum(), p[~new] * ((1.0 - LEAST_WEIGHT) / p[~new].sum())
+                buffers.stack.combiner[: len(p), layout.LOG_WEIGHT] = np.log(p)
+                self.buffers, self._maps = buffers, maps
 
     def _gather(self, gathered: Gathered) -> None:
         """Take feature maps from what has been gathered, if that is enough, and learn it again with them."""

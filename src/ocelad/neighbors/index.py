@@ -51,6 +51,10 @@ class MovingIndex:
     """
 
     def __init__(self, metric: MovingMetric) -> None:
+        if getattr(metric, "nonlinear", False) is True:
+            raise ValueError(
+                "metric must have a matrix, and with nonlinear=True there is none: index transform(X)"
+            )
         self.metric = metric
         self._X = np.zeros((0, 0))  # with room to grow into; no columns before the first points
         self._ids: Ids = np.zeros(0, dtype=np.int64)

@@ -42,11 +42,15 @@ def _nonlinear(options: MetricTracker, recipe: Recipe) -> str | None:
         raise ValueError(f"nonlinear must be True or False, got {o.nonlinear!r}")
     if not o.nonlinear:
         return None
-    if not isinstance(o.weights, GroupedShare) or o.memory is None or recipe.n > SQUARE or o.ensemble is not None:
-        raise ValueError(
-            "nonlinear=True adds experts to a pool that replays comparisons: weights must be GroupedShare(), "
-            f"memory a number, ensemble None, and features at most {SQUARE}, got {recipe.n}"
-        )
+    needed = {
+        f"weights must be GroupedShare(), got {o.weights!r}": isinstance(o.weights, GroupedShare),
+        "memory must be a number, got None": o.memory is not None,
+        f"ensemble must be None, got {o.ensemble!r}": o.ensemble is None,
+        f"pairs must have at most {SQUARE} features, got {recipe.n}": recipe.n <= SQUARE,
+    }
+    for problem, there in needed.items():
+        if not there:
+            raise ValueError(f"nonlinear=True adds experts to a pool that replays comparisons: {problem}")
     if not has_kernels(recipe, o.loss, o.weights):
         raise ValueError(
             f"nonlinear=True exists only compiled, and not with loss={o.loss!r}, regularizer={o.regularizer!r}, "

@@ -29,7 +29,7 @@ from .algorithm_2 import algorithm_2, first_scale
 from .learning import LEARNED, learn, relearn
 from .levels import LevelVocabulary
 from .lock import Locked, locked
-from .nonlinear import NonlinearMetric, linear_part, with_linear_part
+from .nonlinear import NonlinearMetric, linear_part, no_matrix, with_linear_part
 from .point_inputs import PointInputs
 from .units import Scale, into_units, norms, scaled
 from .vocabulary import ThresholdVocabulary, probabilities
@@ -327,12 +327,18 @@ class MetricTracker(
         with self._lock:
             if "_engine" not in self.__dict__ and self._given is not None:
                 raise ValueError("components_ were set: observe points after the first comparison that follows")
-            begun = self if "_engine" in self.__dict__ else copy.copy(self)._begin(rows.shape[1])
+            known = "_engine" in self.__dict__
+            if rows.shape[1] == 0:
+                name = inputs.name_of_points(features)
+                raise ValueError(f"{name} must be points with one feature or more, got shape {rows.shape}")
+            begun = self if known else copy.copy(self)._begin(rows.shape[1])
             rows = validate.points(rows, begun.n_features_in_, inputs.name_of_points(features))
             if begun._wide and sparse.issparse(rows):
                 raise ValueError("X: nonlinear=True needs dense points, got sparse ones")
             if refresh and begun._wide and len(rows) < 2:
                 raise ValueError(f"X must be two points or more to take landmarks from, got {len(rows)}")
+            if inputs.is_frame(X) and features is None:
+                inputs.check_names(begun, [X], known)
             begun._engine.observe(rows, refresh)
             begun._metric = None
             self.__dict__.update({k: v for k, v in begun.__dict__.items() if k != "_own_lock"})
@@ -416,6 +422,8 @@ class MetricTracker(
     @components_.setter
     def components_(self, L: Any) -> None:
         with self._lock:
+            if self._wide:
+                raise no_matrix("setting components_")
             mu = None if self._given is None else self._given.mu
             forget: tuple[str, ...] = ("_engine", "_metric")
             if "_engine" in self.__dict__:  # else it is checked when it is used first, against the data

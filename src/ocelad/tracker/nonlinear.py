@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import block_diag
 
 from .. import validation as validate
@@ -91,15 +92,17 @@ class NonlinearMetric:
 
     def transform(self, X: Any) -> Array:
         """Coordinates in which the distance is Euclidean, the most important first."""
+        if sparse.issparse(X):
+            raise ValueError("X: nonlinear=True needs dense points, got sparse ones")
         return self.joined.transform(self._lift(np.asarray(X)))
 
     @property
     def components(self) -> Array:
-        raise _no_matrix("components_")
+        raise no_matrix("components_")
 
     @property
     def matrix(self) -> Array:
-        raise _no_matrix("get_mahalanobis_matrix()")
+        raise no_matrix("get_mahalanobis_matrix()")
 
     @property
     def M(self) -> Array:
@@ -117,7 +120,7 @@ def normalise(scale: Scale, rows: Any, parts: int, n: int, before: bool = False)
     return with_linear_part(rows, u, n), after, ratios
 
 
-def _no_matrix(name: str) -> AttributeError:
+def no_matrix(name: str) -> AttributeError:
     return AttributeError(
         f"{name} does not exist with nonlinear=True: no matrix gives these distances. transform() gives "
         "coordinates in which they are Euclidean"
