@@ -37,8 +37,9 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
         if own.features is None and len(points.names) != metric.n:
             found = f"it has {len(points.names)} columns, and the metric has {metric.n} features"
             raise ValueError(f"{rows.name}: {found}")
-        if dimensions > metric.n:
-            raise ValueError(f"--dimensions must be at most {metric.n}, the number of features, got {dimensions}")
+        if dimensions > max(metric.n, metric.dimensions):
+            most = f"{max(metric.n, metric.dimensions)}, the number of features"
+            raise ValueError(f"--dimensions must be at most {most}, got {dimensions}")
         others = Columns.of(rows.header, [name for name in rows.header if name not in set(points.names)])
         with opened(out, table, tracker) as file:
             writer = csv.writer(file, lineterminator="\n")

@@ -103,7 +103,7 @@ def _metric(found: Any) -> list[str]:
         f"effective memory {time_scale(experts, t):.0f} comparisons; weights "
         + ", ".join(f"{name} {weight:.3f}" for name, weight in weights[:SHOWN])
         + (f", others {sum(weight for _, weight in weights[SHOWN:]):.3f}" if len(weights) > SHOWN else ""),
-        f"features that count most: {', '.join(top)}",
+        f"features that count most{' in the linear part' if tracker.nonlinear else ''}: {', '.join(top)}",
     ]
 
 

@@ -149,7 +149,7 @@ class Conversation:
             while questions is None or len(self.session.log) - start < questions:
                 pair = self.session.question()
                 if pair is None:
-                    click.echo("\nAll is known: the answers imply all others.")
+                    click.echo("\nAll is known: there is nothing left to ask.")
                     return
                 self._show(*pair)
                 key = self._hear(keys)

@@ -111,8 +111,8 @@ class Session:
     >>> session.take(Answer(*asked, 0))  # unsure: asked again later
     >>> session.question() == asked
     False
-    >>> session.undo()
-    Answer(i=5, j=3, y=0)
+    >>> session.undo() == Answer(*asked, 0)
+    True
     >>> session.question() == asked
     True
     """
@@ -128,6 +128,7 @@ class Session:
         self.X = np.array(X, dtype=np.float64)
         if self.X.ndim != 2 or len(self.X) < 2:
             raise ValueError(f"X must be two or more points, of shape (m, n), got shape {self.X.shape}")
+        validate.points(self.X, self.X.shape[1])
         if aim not in get_args(Aim):
             raise ValueError(f"aim must be one of {', '.join(get_args(Aim))}, got {aim!r}")
         if aim == "groups" and not implied:
@@ -154,6 +155,8 @@ class Session:
     def take(self, event: Event) -> Reset | None:
         """Learn what a person said. Returns a `Reset` if answers contradict earlier ones so often that the person
         must have changed their mind."""
+        if not isinstance(event, (Answer, Changed)):
+            raise ValueError(f"event must be an Answer or Changed(), got {event!r}")
         reset = None
         if isinstance(event, Answer):
             reset = self._learn(event)
@@ -183,13 +186,17 @@ class Session:
         if self.tracker.__sklearn_is_fitted__():
             odds = self.tracker.mixture_proba(self.X[[[i, j]]])
             self._foreseen.append(bool(odds[0, 1] >= 0.5) == (y > 0))
-        self._asked.add(_either(i, j))
         self._teach(self.tracker.partial_fit, [(i, j, y)])
+        self._asked.add(_either(i, j))
         if not self.implied:
             return None
         reset = self.closure.answer(i, j, y)
-        self._teach(self.tracker.partial_fit_implied, self.closure.derived(DERIVED))
+        self._teach(self._imply, self.closure.derived(DERIVED))
         return reset
+
+    def _imply(self, pairs: Array, y: list[int]) -> None:
+        """At half the weight of an answer: implied pairs say less."""
+        self.tracker.partial_fit_implied(pairs, y, np.full(len(y), 0.5))
 
     def _teach(self, learn: Callable[[Array, list[int]], Any], answers: list[Any]) -> None:
         if answers:
@@ -198,7 +205,7 @@ class Session:
     # Questions
 
     def question(self) -> Pair | None:
-        """The numbers of two items to ask about; None if the answers imply all others."""
+        """The numbers of two items to ask about; None if all pairs are answered."""
         unsure = {pair: when for pair, when in self._unsure.items() if not self._is_known(*pair)}
         oldest = next(iter(unsure), None)
         if oldest is not None and len(self.log) - unsure[oldest] > LATER:
