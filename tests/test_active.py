@@ -5,6 +5,8 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -473,3 +475,18 @@ def test_texts_and_other_points_that_features_are_made_of():
     pairs = np.random.default_rng(1).normal(size=(30, 2, 5))
     scaled.partial_fit(pairs, np.where(pairs[:, 0, 0] > 0, 1, -1))
     assert 0 <= Queries(scaled, random_state=0).query(pairs) < 30
+
+
+def test_tables_of_any_kind():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = np.where(np.abs(X[:20, 0] - X[20:, 0]) < 1, 1, -1)
+    asked = []
+    for table in (
+        lambda A: pd.DataFrame(A, columns=list("abc"), index=range(100, 100 + len(A))),
+        lambda A: pl.DataFrame(A, schema=list("abc")),
+        lambda A: pa.table(dict(zip("abc", A.T, strict=True))),
+    ):
+        sides = table(X[:20]), table(X[20:])
+        queries = Queries(MetricTracker().partial_fit(sides, y), random_state=0)
+        asked.append([queries.query_pool(table(X)), queries.query_pool(table(X)), queries.query(sides)])
+    assert asked[0] == asked[1] == asked[2]

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import _safe_indexing
 
 from .. import validation as validate
 from ..protocols import Array, is_number
@@ -252,6 +251,8 @@ def _rows(pairs: Any, rows: list[int]) -> Any:
     """A few of many, which are neither copied nor converted."""
     if _has_sides(pairs):
         return [_rows(side, rows) for side in pairs]
-    if _is_table(pairs):
-        return _safe_indexing(pairs.tocsr() if sparse.issparse(pairs) else pairs, rows)
+    if sparse.issparse(pairs):
+        return pairs.tocsr()[rows]
+    if inputs.is_frame(pairs):
+        return pairs.take(rows) if hasattr(pairs, "take") else pairs[rows]  # pandas and pyarrow; polars
     return pairs[rows] if isinstance(pairs, np.ndarray) else [pairs[row] for row in rows]

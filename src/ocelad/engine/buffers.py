@@ -19,6 +19,9 @@ from .kernels import layout, scratch
 
 SLOTS, COLUMNS, ROWS = 3, 4, 64  # allocated to begin with
 
+NEW_WEIGHT = 1e-3
+"""Of experts on new feature maps, all together."""
+
 SINGLE: type = np.float32
 """The precision of what replayed experts keep."""
 
@@ -87,13 +90,20 @@ class Buffers:
         return self
 
     def with_new_maps(self) -> Buffers:
-        """A copy in which the experts on feature maps know nothing, for the maps are others from now on."""
+        """A copy in which the experts on feature maps know nothing, for the maps are others from now on, and have
+        to earn their weight anew."""
         new, fresh = copy.copy(self), Buffers(self.n, 1, 1, 1, False, self.pool).with_experts(self.stack.settings)
         replayed, maps, per_map = self.pool[0], self.pool[3], self.pool[5]
         own, stored = slice(replayed - maps * per_map, replayed), self.stack.header[layout.STORED]
         for name in ("L", "average", "moment", "numbers"):
             getattr(new.stack, name)[own] = getattr(fresh.stack, name)[own]
         new.stack.numbers[own, layout.START] = new.stack.numbers[own, layout.ZERO] = stored
+        experts = self.pool[2] + int(self.stack.header[layout.LEVELS])
+        p = np.exp(new.stack.combiner[:experts, layout.LOG_WEIGHT])
+        p[own] = 0.0
+        p *= (1.0 - NEW_WEIGHT) / p.sum()
+        p[own] = NEW_WEIGHT / (maps * per_map)
+        new.stack.combiner[:experts, layout.LOG_WEIGHT] = np.log(p)
         return new
 
     @cached_property

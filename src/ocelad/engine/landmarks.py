@@ -14,6 +14,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..protocols import Array
+from .kernels.features import map_pairs
 
 WIDTHS = (0.5, 1.5)
 """Of the kernels, in median distances."""
@@ -80,6 +81,18 @@ def feature_maps(points: Array, pairs: Array, by_feature: bool) -> FeatureMaps:
     size = np.sqrt(np.square(u).sum(axis=2).mean(axis=0)) if len(pairs) else np.ones(len(rates))
     found.roots[:] /= np.where(size > 0.0, size, 1.0)[:, None, None]
     return found
+
+
+def joined(rows: Array, maps: Array, n: int) -> Array:
+    """Of rows (u, x, z), or of several side by side, each difference and what maps make of its points: nothing,
+    while there are none."""
+    count, rows = len(WIDTHS), np.ascontiguousarray(rows)
+    made = np.zeros((rows.size // (3 * n), n + count * LANDMARKS))
+    made[:, :n] = rows.reshape(len(made), 3, n)[:, 0]
+    if len(maps):
+        work = np.empty(count * LANDMARKS + 2 * n)
+        map_pairs(rows.reshape(-1), maps, made.reshape(-1), work, n, count, LANDMARKS)
+    return made
 
 
 def _inverse(points: Array, by_feature: bool) -> Array:

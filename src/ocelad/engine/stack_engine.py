@@ -34,8 +34,7 @@ from . import snapshot, windows
 from .buffers import COLUMNS, SLOTS, Buffers
 from .gathered import Gathered
 from .kernels import layout, run
-from .kernels.features import map_pairs
-from .landmarks import LANDMARKS, WIDTHS, FeatureMaps
+from .landmarks import LANDMARKS, WIDTHS, FeatureMaps, joined
 from .mixture import columns, weighted_sum
 from .protocol import Arrays, Judgement
 from .rows import select
@@ -44,7 +43,6 @@ from .trace import EXPERT, Trace
 BLOCK = 4096  # comparisons per compiled call: Ctrl-C is handled in between
 DICTIONARY = 100  # from this many features on, rotating the columns themselves costs more than a dictionary;
 DICTIONARY_FULL = 400  # and from this many on where nothing keeps the rank down
-LEAST_WEIGHT = 1e-3  # of experts on new feature maps, all together
 ORTHONORMAL = 1e-14  # columns farther than this from orthonormal are made orthonormal again
 LOSSES: dict[type, int] = {Hinge: layout.HINGE, SquaredHinge: layout.SQUARED_HINGE, Logistic: layout.LOGISTIC}
 
@@ -67,13 +65,8 @@ class StackEngine:
         memory: int | None = None,
         nonlinear: Nonlinear | None = None,
     ) -> None:
-        self.recipe, self.loss, self.weights, self.memory, self.nonlinear = (
-            recipe,
-            loss,
-            weights,
-            memory,
-            nonlinear,
-        )
+        self.recipe, self.loss, self.weights = recipe, loss, weights
+        self.memory, self.nonlinear = memory, nonlinear
         self.gathered = Gathered() if nonlinear else None
         self._maps: Array = _EMPTY
         self.pooled = isinstance(weights, GroupedShare)
@@ -258,14 +251,7 @@ class StackEngine:
                 self._gather(self.gathered.with_points(points))
             elif self.nonlinear and refresh:
                 maps = Gathered().with_points(points).maps(self.nonlinear == "features")
-                buffers = self.buffers.with_new_maps()
-                p = np.exp(buffers.stack.combiner[: self.fixed + self.levels, layout.LOG_WEIGHT])
-                new = (
-                    np.array(self._kinds(self.levels)) == "kernel"
-                )  # they know nothing, and have to earn weight anew
-                p[new], p[~new] = LEAST_WEIGHT / new.sum(), p[~new] * ((1.0 - LEAST_WEIGHT) / p[~new].sum())
-                buffers.stack.combiner[: len(p), layout.LOG_WEIGHT] = np.log(p)
-                self.buffers, self._maps = buffers, maps
+                self.buffers, self._maps = self.buffers.with_new_maps(), maps
 
     def _gather(self, gathered: Gathered) -> None:
         """Take feature maps from what has been gathered, if that is enough, and learn it again with them."""
@@ -325,20 +311,10 @@ class StackEngine:
     def _entries(self, u: Any) -> tuple[Array, Integers, Integers]:
         """As the kernels take them: values, and for sparse ones, where rows start and of which features."""
         if self.nonlinear:
-            return self._mapped(np.ascontiguousarray(u)), _DENSE, _DENSE
+            return joined(u, self._maps, self.recipe.n).reshape(-1), _DENSE, _DENSE
         if isinstance(u, np.ndarray):
             return u.reshape(-1), _DENSE, _DENSE
         return u.data, u.indptr.astype(np.int64, copy=False), u.indices.astype(np.int64, copy=False)
-
-    def _mapped(self, rows: Array) -> Array:
-        """Of rows (u, x, z), the differences and what maps make of x and z: nothing, until there are maps."""
-        n, (*_, maps, mapped, _) = self.recipe.n, self.buffers.pool
-        joined = np.zeros((rows.size // (3 * n), n + maps * mapped))
-        joined[:, :n] = rows.reshape(len(joined), 3, n)[:, 0]
-        if len(self._maps):
-            work = np.empty(maps * mapped + 2 * n)
-            map_pairs(rows.reshape(-1), self._maps, joined.reshape(-1), work, n, maps, mapped)
-        return joined.reshape(-1)
 
     def _reorthonormalize(self) -> None:
         """Q <- Q (3 I - Q'Q) / 2, where rounding has made columns less than orthonormal."""

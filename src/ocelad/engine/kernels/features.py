@@ -13,6 +13,7 @@ import math
 from ...compiled import entry, kernel, sums
 from ...protocols import Array
 from ...raw_array import view
+from .factored import dot
 
 
 @sums
@@ -21,14 +22,6 @@ def _squared_distance(x: Array, landmark: Array, n: int) -> float:
     for e in range(n):
         square += (x[e] - landmark[e]) * (x[e] - landmark[e])
     return square
-
-
-@sums
-def _product(row: Array, k: Array, count: int) -> float:
-    s = 0.0
-    for i in range(count):
-        s += row[i] * k[i]
-    return s
 
 
 @kernel
@@ -56,4 +49,4 @@ def map_pairs(rows: Array, maps: Array, joined: Array, work: Array, n: int, coun
                 k[b, a] = _nearness(near, rates[b]) - _nearness(far, rates[b])
         for b in range(count):
             for a in range(m):
-                out[b, a] = _product(roots[b, a], k[b], m)
+                out[b, a] = dot(roots[b, a], k[b], m)
