@@ -37,7 +37,7 @@ from sklearn.metrics import roc_auc_score
 
 from ocelad import MetricTracker, Step
 from ocelad.data.tables import Columns, matching, parsed, read_rows
-from ocelad.tracker.pair_sampling import partners
+from ocelad.pair_sampling import partners
 from ocelad.watch.prequential import progressive
 
 RATES = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)

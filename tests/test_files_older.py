@@ -22,10 +22,17 @@ from forge import (
     zip_resealed,
     zip_with_entries,
 )
-from ocelad import Intervals, KeyedTrackers, MetricTracker, OceladWeights, Step, SupervisedMetricTracker
+from ocelad import (
+    Intervals,
+    KeyedTrackers,
+    MetricTracker,
+    OceladWeights,
+    Step,
+    SupervisedMetricTracker,
+    pair_sampling,
+)
 from ocelad.engine import BoxEngine
 from ocelad.engine.stack_engine import StackEngine
-from ocelad.tracker import pair_sampling
 from streams import comparisons
 
 DATA = Path(__file__).parent / "data"

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ocelad import MetricTracker, SupervisedMetricTracker
-from ocelad.tracker.pair_sampling import partners
+from ocelad.pair_sampling import partners
 from ocelad.watch.prequential import progressive
 
 STRATEGIES = ["balanced", "random", "consecutive"]

@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation as validate
+from ..pair_sampling import check
 from ..tracker import MetricTracker, SupervisedMetricTracker
 from ..tracker.inputs import preprocessor
-from ..tracker.pair_sampling import check
 from . import contents, options
 from .container import Arrays
 from .contents import prefixed, split_off

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import validation as validate
 from ..geometry.mahalanobis import Mahalanobis
+from ..pair_sampling import Strategy, check, partners
 from ..protocols import Array, Integers
 from . import inputs
 from .lock import Locked, locked
 from .metric_tracker import MetricTracker
-from .pair_sampling import Strategy, check, partners
 from .vocabulary import MetricVocabulary
 
 

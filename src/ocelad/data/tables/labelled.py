@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tracker.pair_sampling import Strategy, check, partners
+from ...pair_sampling import Strategy, check, partners
 from .cells import Columns
 from .forms import Batch
 from .rows import Row

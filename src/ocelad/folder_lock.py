@@ -1,4 +1,4 @@
-"""A lock on the folder of a run: one process works in it at a time.
+"""A lock on a folder, of a run or of a service: one process works in it at a time.
 
 SQLite locks a file on every system, and the lock vanishes with its process, also after ``kill -9``.
 """

@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..protocols import Integers
-from ..weights import uniform
+from .protocols import Integers
+from .weights import uniform
 
 Strategy = Literal["balanced", "random", "consecutive"]
 
