@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +18,10 @@ from tqdm import tqdm
 from .. import Intervals, MetricTracker, Step
 from ..data.tables import Columns, Form, Labelled, Rows, matching, read_rows
 from ..data.tables.reading import Format
+from ..folder_lock import lock_folder
+from ..pair_sampling import Strategy
 from ..track import Run, Settings
-from ..track.lock import lock_folder
 from ..track.run import PREDICTIONS, Stopped
-from ..tracker.pair_sampling import Strategy
 from ..watch.history import in_charge
 from .common import FORMAT, ITEMS, auc_in_words, form_for
 from .options import count, option
@@ -161,15 +162,16 @@ def _tracker(
     if scale is not None:
         tracker.set_params(scale=None if scale == "none" else scale)
     return tracker.set_params(
-        step=_but(Step.of(tracker.step), size=step, capped=step_cap, max_rank=max_rank),
-        regularizer=_but(tracker.regularizer, strength=strength),
-        base=_but(Intervals.of(tracker.base), base=base),
+        step=_but(tracker.step, Step.of, size=step, capped=step_cap, max_rank=max_rank),
+        regularizer=_but(tracker.regularizer, lambda part: part, strength=strength),
+        base=_but(tracker.base, Intervals.of, base=base),
     )
 
 
-def _but(part: Any, **given: Any) -> Any:
+def _but(part: Any, of: Callable[[Any], Any], **given: Any) -> Any:
     """The same, but for what is given."""
-    return replace(part, **{name: value for name, value in given.items() if value is not None})
+    given = {name: value for name, value in given.items() if value is not None}
+    return replace(of(part), **given) if given else part
 
 
 def _show(run: Run, echo: bool) -> None:
