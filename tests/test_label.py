@@ -1,5 +1,6 @@
 """``ocelad label``: what is asked, what is kept, and that nothing is lost, whatever happens to it."""
 
+import copy
 import csv
 import io
 import os
@@ -13,10 +14,11 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from ocelad import dumps, load
+from ocelad import GroupQuestions, dumps, load
+from ocelad.active.nearest import Bounds
 from ocelad.data.tables import read_rows
 from ocelad.label import Answer, AnswersFile, Changed, Items, Session
-from ocelad.label.session import LATER
+from ocelad.label.questions import LATER, Questions, either
 from test_cli import run
 
 KINDS = ["cat", "dog", "owl"]
@@ -208,6 +210,68 @@ def test_who_judges_differently_is_not_held_to_what_they_said():
 def test_what_a_session_refuses(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+# Which pair to ask next
+
+
+def taught(m, aim="groups", answers=60, seed=0):
+    """A tracker and a closure after answers, of which some are wrong."""
+    X, kind = points(m, seed)
+    session, rng = Session(X, aim), random.Random(seed)
+    for _ in range(answers):
+        i, j = rng.sample(range(m), 2)
+        session.take(Answer(i, j, judge(kind, i, j) * rng.choice([1] * 9 + [-1])))
+    return X, session.tracker, session.closure
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pairs_to_avoid_are_as_if_they_were_different(seed):
+    X, tracker, closure = taught(25, answers=5 * seed, seed=seed)
+    rng = random.Random(seed)
+    avoid = list({either(*rng.sample(range(25), 2)) for _ in range(rng.randint(0, 20))})
+    other = copy.deepcopy(closure)
+    for i, j in avoid:
+        if not other.implied(i, j):
+            other.answer(i, j, -1)
+    before = dumps(closure)
+    assert GroupQuestions(tracker, closure, X).query(avoid) == GroupQuestions(tracker, other, X).query()
+    assert dumps(closure) == before
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_leave_the_nearest_group_as_it_is(monkeypatch, seed):
+    X, tracker, closure = taught(150, answers=12 * seed, seed=seed)
+    X[:, 2] += [0.0, 1e4][seed % 2]  # single precision would resolve little there
+    if seed % 3 == 0:
+        X[75:] = X[:75]
+    exact = GroupQuestions(tracker, closure, X).query()
+    monkeypatch.setattr("ocelad.active.groups.MANY", 1)
+    assert GroupQuestions(tracker, closure, X).query() == exact
+    bounds = Bounds(X)
+    items, groups = list(range(40)), [[50, 51, 52], [60], list(range(70, 90))]
+    L = tracker.get_metric().components if seed else None
+    Z = X if L is None else tracker.transform(X)
+    far = np.linalg.norm(Z[items][:, None] - Z, axis=2)
+    nearest = np.column_stack([far[:, group].min(axis=1) for group in groups])
+    below = bounds.below(L, items, groups)
+    assert (below <= nearest * (1 + 1e-9)).all()
+    assert (below >= 0.9 * nearest - 1e-4 * far.max()).all()  # and they are of use
+
+
+def test_points_too_large_for_single_precision_are_not_bounded():
+    bounds = Bounds(np.array([[0.0, 1.0], [1e60, 0.0], [0.0, 1e60]]))
+    assert (bounds.below(None, [0, 1], [[2]]) == -np.inf).all()
+
+
+@pytest.mark.parametrize("aim", ["metric", "groups"])
+def test_what_others_are_asked_is_not_asked(aim):
+    X, tracker, closure = taught(8, answers=0)
+    questions, taken = Questions(tracker, closure, X, aim), set()
+    while (pair := questions.ask(seed=[0, len(taken)], avoid=taken)) is not None:
+        assert either(*pair) not in taken
+        taken.add(either(*pair))
+    assert len(taken) == 28 if aim == "metric" else len(taken) >= 7
 
 
 # The file

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,7 @@ from ..protocols import Array
 from ..tracker import MetricTracker
 from ..tracker.inputs import is_frame
 from ..tracker.inputs import points as points_of
-
-CLOSEST = 3
-"""Members of a group, the closest ones, whose mean distance is that of the group."""
+from .nearest import FIRST, MANY, Bounds, distances, squared
 
 
 class GroupQuestions:
@@ -64,35 +64,88 @@ class GroupQuestions:
         self.tracker, self.closure, self._points = tracker, closure, points
         # as they were given, if its columns have names or features are yet to be made of them
         self.X = X if is_frame(X) or features is not None else points
+        self._bounds: Bounds | None = None
 
-    def query(self) -> tuple[int, int] | None:
-        """The numbers of two points to ask about; None if all groups are known."""
-        groups = sorted(self._groups(), key=len, reverse=True)
-        placed = {item for group in groups for item in group}
-        new = [i for i in range(len(self._points)) if i not in placed]
+    def query(self, avoid: Iterable[tuple[int, int]] = ()) -> tuple[int, int] | None:
+        """The numbers of two points to ask about; None if all groups are known.
+
+        Pairs to avoid, for now, are taken to be different, so that others are asked about.
+        """
+        groups = self._groups()
+        number = {item: k for k, group in enumerate(groups) for item in group}
+        apart: set[tuple[int, int]] = set()  # groups that only pairs to avoid keep apart
+        for i, j in avoid:
+            if not self.closure.implied(i, j):
+                for item in (i, j):
+                    if item not in number:
+                        number[item] = len(groups)
+                        groups.append([item])
+                apart |= {(number[i], number[j]), (number[j], number[i])}
+
+        def implied(group: list[int], other: list[int]) -> int:
+            known = self.closure.implied(group[0], other[0])
+            return known or -((number[group[0]], number[other[0]]) in apart)
+
+        groups.sort(key=len, reverse=True)
+        new = [i for i in range(len(self._points)) if i not in number]
         if not groups:
             groups, new = [new[:1]], new[1:]
         core: list[list[int]] = []
         others: list[list[int]] = []
         for group in groups:
-            apart = all(self.closure.implied(group[0], other[0]) < 0 for other in core)
-            (core if apart else others).append(group)
+            (core if all(implied(group, other) < 0 for other in core) else others).append(group)
         if not others and not new:
             return None
         items = [group[0] for group in others]
-        known = np.array([[self.closure.implied(i, group[0]) != 0 for group in core] for i in items], dtype=bool)
+        known = np.array([[implied(group, other) != 0 for other in core] for group in others], dtype=bool)
         known = known.reshape(len(items), len(core))
         begun = np.flatnonzero(known.any(axis=1))
         if len(begun):  # finish those first: that founds new groups
             items, known = [items[k] for k in begun], known[begun]
         else:
             items, known = items + new, np.vstack([known, np.zeros((len(new), len(core)), dtype=bool)])
-        Z = self._points if "_engine" not in vars(self.tracker) else self.tracker.transform(self.X)
-        far = np.column_stack([_distance(Z, items, group) for group in core])
-        far[known] = np.inf
-        nearest = int(far.argmin())
-        i, members = items[nearest // len(core)], core[nearest % len(core)]
-        return i, members[int(_squared(Z, [i], members).argmin())]
+        return self._nearest(items, core, known)
+
+    def _nearest(self, items: list[int], core: list[list[int]], known: Array) -> tuple[int, int]:
+        """The item nearest to a group of which it is not known whether it is in it; and the nearest member."""
+        some, size = np.arange(len(items)), sum(map(len, core))
+        if len(items) * size >= MANY and self._is_plain():
+            bounds = self._lower_bounds(items, core)
+            bounds[known] = np.inf
+            least = bounds.min(axis=1)
+            first = np.sort(np.argpartition(least, FIRST)[:FIRST]) if len(items) > FIRST else some
+            far, _, _ = self._distances(items, core, known, first)
+            some = np.flatnonzero(least <= far.min())
+        far, Z, groups = self._distances(items, core, known, some)
+        nearest, group = divmod(int(far.argmin()), len(core))
+        closest = int(squared(Z[nearest : nearest + 1], groups[group]).argmin())
+        return items[some[nearest]], core[group][closest]
+
+    def _distances(
+        self, items: list[int], core: list[list[int]], known: Array, some: Any
+    ) -> tuple[Array, Array, list[Array]]:
+        """Of some items from the core, infinite where it is known; and the coordinates of both."""
+        rows = [items[k] for k in some]
+        Z = self._transformed(rows + list(chain.from_iterable(core)))
+        groups = np.split(Z[len(rows) :], np.cumsum([len(group) for group in core])[:-1])
+        far = distances(Z[: len(rows)], groups)
+        far[known[some]] = np.inf
+        return far, Z, groups
+
+    def _transformed(self, rows: list[int]) -> Array:
+        if "_engine" not in vars(self.tracker):
+            return self._points[rows]
+        return self.tracker.transform(self.X[rows]) if self._is_plain() else self.tracker.transform(self.X)[rows]
+
+    def _is_plain(self) -> bool:
+        """Whether distances are those of a matrix, between points as they were given."""
+        return self.X is self._points and not self.tracker.nonlinear
+
+    def _lower_bounds(self, items: list[int], core: list[list[int]]) -> Array:
+        if self._bounds is None:
+            self._bounds = Bounds(self._points)
+        learned = "_engine" in vars(self.tracker)
+        return self._bounds.below(self.tracker.get_metric().components if learned else None, items, core)
 
     def _groups(self) -> list[list[int]]:
         groups: Any = self.closure.groups()
@@ -101,16 +154,3 @@ class GroupQuestions:
             if not isinstance(item, (int, np.integer)) or item not in numbers:
                 raise ValueError(f"closure must have numbers of points, 0 to {len(numbers) - 1}, got {item!r}")
         return groups
-
-
-def _squared(Z: Array, items: list[int], members: list[int]) -> Array:
-    """Squared distances of all items from all members."""
-    a, b = Z[items], Z[members]
-    square = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * (a @ b.T)
-    return np.maximum(square, 0.0)
-
-
-def _distance(Z: Array, items: list[int], members: list[int]) -> Array:
-    """Of each item from a group: the mean distance from its closest members."""
-    square, k = _squared(Z, items, members), min(CLOSEST, len(members))
-    return np.sqrt(np.partition(square, k - 1, axis=1)[:, :k]).mean(axis=1)

@@ -13,6 +13,10 @@ from ..data.tables import BadRow, Columns, Row, Rows, matching, parsed
 from ..protocols import Array
 
 
+class NoNumbers(ValueError):
+    """A table of items without a column that could be a feature."""
+
+
 @dataclass(frozen=True, eq=False)
 class Items:
     """Items, by their ids: points of shape (m, n), the names of the n features, and the cells to show.
@@ -44,52 +48,64 @@ class Items:
             Patterns of column names. Features are, if none is given, all columns whose cells are numbers; all
             columns are shown.
         """
-        if id is None and "id" in rows.header:
-            id = "id"
-        if id is not None and id not in rows.header:
-            raise ValueError(f"{rows.name}: there is no column {id}: there are {', '.join(rows.header)}")
+        id, ids, table = named_rows(rows, id)
         others = [name for name in rows.header if name != id]
-        key = Columns.of(rows.header, [] if id is None else [id])
-        seen: set[str] = set()
-
-        def read(row: Row) -> tuple[str, Row]:
-            name = key.words(row)[0] if id is not None else str(row.line)
-            if name in seen:
-                raise BadRow(row, f"item {name!r} is there twice", id or "")
-            if not name.isprintable():
-                raise BadRow(row, f"it must be a word that can be printed, got {name!r}", id or "")
-            seen.add(name)
-            return name, row
-
-        found: list[tuple[str, Row]] = [each for piece in parsed(rows, read) for each in piece]
-        if len(found) < 2:
-            raise ValueError(f"{rows.name}: two or more items are needed, there {_are(len(found))}")
-        table = [row for _, row in found]
         try:
-            names = _but(id, matching(rows.header, features)) if features else _numeric(rows, others, table)
-            look = _but(id, matching(rows.header, shown)) if shown else others
+            chosen = [name for name in matching(rows.header, features) if name != id]
         except ValueError as error:
             raise ValueError(f"{rows.name}: {error}") from None
+        names = chosen if features else _numeric(rows, others, table)
+        look, cells = shown_cells(rows, table, id, shown)
         if not names:
             there = ", ".join(rows.header)
-            raise ValueError(f"{rows.name}: no column has numbers, which features must be: there are {there}")
-        columns, visible = Columns.of(rows.header, names), Columns.of(rows.header, look)
+            raise NoNumbers(f"{rows.name}: no column has numbers, which features must be: there are {there}")
+        columns = Columns.of(rows.header, names)
         try:
             points = np.array([columns.numbers(row) for row in table])
         except BadRow as error:
             hint = "" if features else "; --features chooses the columns that count"
             raise ValueError(f"{rows.name}: {error}{hint}") from None
-        cells = [[_text(row.cells[place]) for place in visible.places] for row in table]
-        ids = [name for name, _ in found]
         return cls(tuple(rows.header), id, ids, points, tuple(names), tuple(look), cells)
+
+
+def named_rows(rows: Rows, id: str | None = None) -> tuple[str | None, list[str], list[Row]]:
+    """The column that names items, if there is one, and the ids and rows of all items; see `Items.read`."""
+    if id is None and "id" in rows.header:
+        id = "id"
+    if id is not None and id not in rows.header:
+        raise ValueError(f"{rows.name}: there is no column {id}: there are {', '.join(rows.header)}")
+    key = Columns.of(rows.header, [] if id is None else [id])
+    seen: set[str] = set()
+
+    def read(row: Row) -> tuple[str, Row]:
+        name = key.words(row)[0] if id is not None else str(row.line)
+        if name in seen:
+            raise BadRow(row, f"item {name!r} is there twice", id or "")
+        if not name.isprintable():
+            raise BadRow(row, f"it must be a word that can be printed, got {name!r}", id or "")
+        seen.add(name)
+        return name, row
+
+    found: list[tuple[str, Row]] = [each for piece in parsed(rows, read) for each in piece]
+    if len(found) < 2:
+        raise ValueError(f"{rows.name}: two or more items are needed, there {_are(len(found))}")
+    return id, [name for name, _ in found], [row for _, row in found]
+
+
+def shown_cells(
+    rows: Rows, table: Sequence[Row], id: str | None, patterns: Sequence[str] = ()
+) -> tuple[list[str], list[list[str]]]:
+    """The columns that match, or all but the ids, and what they show of each row."""
+    try:
+        names = [name for name in matching(rows.header, patterns or ["*"]) if name != id]
+    except ValueError as error:
+        raise ValueError(f"{rows.name}: {error}") from None
+    places = Columns.of(rows.header, names).places
+    return names, [[_text(row.cells[place]) for place in places] for row in table]
 
 
 def _are(count: int) -> str:
     return "is one" if count == 1 else "are none"
-
-
-def _but(id: str | None, names: list[str]) -> list[str]:
-    return [name for name in names if name != id]
 
 
 def _numeric(rows: Rows, names: list[str], table: list[Row]) -> list[str]:

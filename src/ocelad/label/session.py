@@ -8,39 +8,27 @@ to go through a shorter log.
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import combinations
 from math import comb
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from .. import validation as validate
-from ..active import GroupQuestions, Queries
 from ..closure import Closure, Reset
 from ..protocols import Array
 from ..tracker import MetricTracker
+from .questions import LATER, Aim, Pair, Questions, either
 
-Aim = Literal["metric", "groups"]
-Pair = tuple[int, int]
-
-LATER = 20
-"""Events after which a pair that a person was unsure of is asked again."""
+__all__ = ["LATER", "Aim", "Answer", "Changed", "Event", "Pair", "Progress", "Session"]
 
 LATEST = 20
 """Answers of which it is counted how many were foreseen."""
 
 DERIVED = 4
 """Implied pairs that are taught after each answer."""
-
-CHECK = 5
-"""Every so many questions, one may be asked whose answer is implied: else nobody would notice that it is wrong."""
-
-TRIES = 64
-"""Draws of a question that need not be asked, after which those that must be are searched for."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +117,6 @@ class Session:
         if self.X.ndim != 2 or len(self.X) < 2:
             raise ValueError(f"X must be two or more points, of shape (m, n), got shape {self.X.shape}")
         validate.points(self.X, self.X.shape[1])
-        if aim not in get_args(Aim):
-            raise ValueError(f"aim must be one of {', '.join(get_args(Aim))}, got {aim!r}")
         if aim == "groups" and not implied:
             raise ValueError('aim "groups" needs implied=True: groups are what answers imply')
         self.aim, self.implied = aim, implied
@@ -143,6 +129,7 @@ class Session:
         # Answers of long ago should not be taught for ever: people change. A partition needs them all.
         self.closure = Closure(window=500 if self.aim == "metric" else None, random_state=self.seed)
         self.tracker = MetricTracker(scale="features")
+        self._questions = Questions(self.tracker, self.closure, self.X, self.aim, self.candidates)
         self.log: list[Event] = []
         self._asked: set[Pair] = set()  # since the person last judged differently
         self._unsure: dict[Pair, int] = {}  # and the number of the event, the oldest first
@@ -179,15 +166,15 @@ class Session:
         i, j, y = answer.i, answer.j, answer.y
         if not (0 <= i < len(self.X) and 0 <= j < len(self.X)) or i == j or y not in (1, 0, -1):
             raise ValueError(f"an answer is about two of {len(self.X)} items, with y 1, -1 or 0, got {answer}")
-        self._unsure.pop(_either(i, j), None)
+        self._unsure.pop(either(i, j), None)
         if y == 0:
-            self._unsure[_either(i, j)] = len(self.log)
+            self._unsure[either(i, j)] = len(self.log)
             return None
         if self.tracker.__sklearn_is_fitted__():
             odds = self.tracker.mixture_proba(self.X[[[i, j]]])
             self._foreseen.append(bool(odds[0, 1] >= 0.5) == (y > 0))
         self._teach(self.tracker.partial_fit, [(i, j, y)])
-        self._asked.add(_either(i, j))
+        self._asked.add(either(i, j))
         if not self.implied:
             return None
         reset = self.closure.answer(i, j, y)
@@ -206,52 +193,7 @@ class Session:
 
     def question(self) -> Pair | None:
         """The numbers of two items to ask about; None if all pairs are answered."""
-        unsure = {pair: when for pair, when in self._unsure.items() if not self._is_known(*pair)}
-        oldest = next(iter(unsure), None)
-        if oldest is not None and len(self.log) - unsure[oldest] > LATER:
-            return oldest
-        new = self._least_sure(unsure) if self.aim == "metric" else self._nearest_group(unsure)
-        return oldest if new is None else new
-
-    def _least_sure(self, unsure: dict[Pair, int]) -> Pair | None:
-        """Of a few random pairs the one of which the tracker is least sure, unless its answer is known."""
-        queries = Queries(self.tracker, self.candidates, random_state=[self.seed, len(self.log)])
-
-        def drawn(check: bool) -> Pair | None:
-            for _ in range(TRIES):
-                i, j = queries.query_pool(self.X)
-                known = self._is_asked(i, j) if check else self._is_known(i, j)
-                if not known and _either(i, j) not in unsure:
-                    return i, j
-            return None
-
-        pair = drawn(check=len(self.log) % CHECK == CHECK - 1)
-        if pair is not None:
-            return pair
-        # Most pairs are implied, so that there are few groups.
-        groups: Any = self.closure.groups()
-        seen = {item for group in groups for item in group}
-        some = sorted([group[0] for group in groups] + [i for i in range(len(self.X)) if i not in seen])
-        left = [
-            pair for pair in combinations(some, 2) if not self._is_known(*pair) and _either(*pair) not in unsure
-        ]
-        return left[queries.query(self.X[np.array(left)])] if left else drawn(check=True)
-
-    def _is_asked(self, i: int, j: int) -> bool:
-        return _either(i, j) in self._asked
-
-    def _is_known(self, i: int, j: int) -> bool:
-        return self._is_asked(i, j) or self.closure.implied(i, j) != 0
-
-    def _nearest_group(self, unsure: dict[Pair, int]) -> Pair | None:
-        """An item and the nearest member of its nearest group."""
-        closure = self.closure
-        if unsure:  # as if they were different, so that others are asked first
-            closure = copy.deepcopy(closure)
-            for i, j in unsure:
-                if not closure.implied(i, j):
-                    closure.answer(i, j, -1)
-        return GroupQuestions(self.tracker, closure, self.X).query()
+        return self._questions.ask(self.seed, len(self.log), self._asked, self._unsure)
 
     # What has been learned
 
@@ -274,10 +216,10 @@ class Session:
         """Pairs whose answers follow from the others': within groups, and between groups known apart."""
         groups = self.closure.groups()
         number = {item: k for k, group in enumerate(groups) for item in group}
-        known = {_either(answer.i, answer.j) for answer in answers if answer.y}
+        known = {either(answer.i, answer.j) for answer in answers if answer.y}
         known = {pair for pair in known if self.closure.implied(*pair)}
         # Two groups are known apart by an answer about two of their items.
-        apart = {_either(number[i], number[j]) for i, j in known if number[i] != number[j]}
+        apart = {either(number[i], number[j]) for i, j in known if number[i] != number[j]}
         within = sum(comb(len(group), 2) for group in groups)
         return within + sum(len(groups[a]) * len(groups[b]) for a, b in apart) - len(known)
 
@@ -296,7 +238,3 @@ class Session:
             return np.zeros(self.X.shape[1])
         diagonal = self.tracker.get_metric().M.diagonal()
         return diagonal / (diagonal.sum() or 1.0)
-
-
-def _either(i: int, j: int) -> Pair:
-    return (i, j) if i < j else (j, i)
