@@ -1,4 +1,4 @@
-"""Examples that need river are left out where it is not installed, Ctrl-C is heard wherever tests are run, and
+"""Examples that need an extra are left out where it is not installed, Ctrl-C is heard wherever tests are run, and
 kernels are compiled once, however many workers run them."""
 
 import signal
@@ -8,12 +8,13 @@ import pytest
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background, and so would be by children
 
-NEED_RIVER = ["src/ocelad/compat/river.py", "docs/river.md"]
-collect_ignore = [] if find_spec("river") else NEED_RIVER
+NEED = {"river": ["src/ocelad/compat/river.py", "docs/river.md"], "fastapi": ["src/ocelad/serve", "docs/serve.md"]}
+MISSING = {package: files for package, files in NEED.items() if not find_spec(package)}
+collect_ignore = [file for files in MISSING.values() for file in files]
 
 
-def pytest_report_header() -> str | None:
-    return f"river is not installed: no examples from {', '.join(NEED_RIVER)}" if collect_ignore else None
+def pytest_report_header() -> list[str]:
+    return [f"{name} is not installed: no examples from {', '.join(files)}" for name, files in MISSING.items()]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

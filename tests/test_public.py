@@ -15,6 +15,7 @@ import ocelad.evaluate
 import ocelad.geometry
 import ocelad.label
 import ocelad.neighbors
+import ocelad.serve
 import ocelad.state
 import ocelad.studies
 import ocelad.track
@@ -33,6 +34,7 @@ PACKAGES = [
     ocelad.studies,
     ocelad.track,
     ocelad.label,
+    ocelad.serve,
 ]
 
 # The names that the documentation promises. A name is added here on purpose, or not at all.

@@ -21,6 +21,7 @@ COMMANDS = {
     "label": "Ask which items of TABLE are similar, and learn from the answers.",
     "plot": "Draw PATH: the folder of a run of ocelad track, its timeline.csv, or a file of ocelad.save.",
     "score": "Measure the pairs of TABLE with the metric of TRACKER, which does not change.",
+    "serve": "Serve a page on which people compare the items of TABLE, and an HTTP API for programs.",
     "study": "Run the paper's experiments, choose their rates, and report on them.",
     "track": "Track the metric behind a table, or behind standard input if TABLE is -.",
     "warmup": "Compile the kernels ahead of time.",
