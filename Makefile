@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench docs browser browser-ready clean
 
 demo: .venv/.demo
 	$(BIN)/ocelad demo
@@ -22,6 +22,15 @@ check: .venv/.test
 bench: .venv/.test
 	$(BIN)/python benchmarks/speed.py
 
+# The page of ocelad serve in a real browser; Debian's, where it is not there yet.
+browser: browser-ready
+	$(BIN)/python -m pytest tests/test_serve_browser.py
+
+browser-ready: .venv/.test .venv/.browser
+	@command -v chromium chromium-browser google-chrome > /dev/null \
+	  || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } \
+	  || echo "There is no Chromium, and it cannot be installed here: tests of the page are skipped."
+
 docs: .venv/.docs
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
@@ -29,6 +38,7 @@ docs: .venv/.docs
 .venv/.demo: EXTRAS = cli,plots
 .venv/.test: EXTRAS = test,check
 .venv/.docs: EXTRAS = docs
+.venv/.browser: EXTRAS = browser
 
 .venv/.%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
