@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import sqlite3
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +35,6 @@ BLOCK = 512
 
 CHECKPOINT = 200
 """Entries about items between two states that an undo can go back to."""
-
-_BESIDE = ThreadPoolExecutor(1)
 
 
 class Fold:
@@ -75,7 +72,6 @@ class Fold:
         self.t = 0
         """Comparisons learned."""
         self.tracker, self.course = MetricTracker(scale=self._scale), Course()
-        self._behind: Future[None] | None = None
         self._left_out: set[int] = set()  # entries that were undone before they were reached
         self._said_at, self._said = 0, Judgements(self._repeats)
         self._marks: list[tuple[int, bytes]] = []  # what was said about items, at some entries
@@ -150,20 +146,8 @@ class Fold:
 
     def _learn_block(self, pairs: Array, y: Array) -> None:
         trace = progressive(self.tracker, pairs, y)
-        if not self.t:
-            self.tracker.feature_names_in_ = np.array(self.features(pairs.shape[2]), dtype=object)
         self.t += len(y)
-        self.settle()
-        if len(y) < BLOCK:
-            self.course.add(trace, y)
-        else:  # of a long log: while the kernels learn the next block
-            self._behind = _BESIDE.submit(self.course.add, trace, y)
-
-    def settle(self) -> None:
-        """Wait until ``course`` has all that was learned."""
-        if self._behind is not None:
-            self._behind.result()
-            self._behind = None
+        self.course.add(trace, y)
 
     def _pairs(self, entries: list[Entry]) -> Array:
         width = len(entries[0].x or b"") // 8 if self._items is None else self._items.points.shape[1]
@@ -225,7 +209,6 @@ class Fold:
     def save(self) -> None:
         """Write a snapshot, if anything was learned since the last."""
         if self.t and self.t != self._saved:
-            self.settle()
             about = {
                 "stream": self.stream,
                 "t": self.t,
@@ -269,5 +252,7 @@ class Fold:
         return found[0] if found else b""
 
     def exported(self) -> bytes:
-        """The tracker as `dumps` gives it."""
-        return dumps(copy.copy(self.tracker))
+        """The tracker as `dumps` gives it, with the names of its features: here it is asked about plain arrays."""
+        tracker = copy.copy(self.tracker)
+        tracker.feature_names_in_ = np.array(self.features(tracker.n_features_in_), dtype=object)
+        return dumps(tracker)

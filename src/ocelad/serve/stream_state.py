@@ -15,7 +15,6 @@ TOP = 12
 
 def state(fold: Fold) -> dict[str, Any]:
     """All that is shown of a stream."""
-    fold.settle()
     known: dict[str, Any] = {"stream": fold.stream, "t": fold.t, "version": fold.position}
     known |= fold.said().summary(fold.items) | fold.course.summary()
     known["counts"]["undone"] = fold.undone()
