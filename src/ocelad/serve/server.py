@@ -20,6 +20,7 @@ from ..files import write_text
 from ..folder_lock import lock_folder
 from . import log
 from .app import application
+from .bounded_http import BoundedHttp
 from .guard import Keys, allowed_hosts, is_local, read_token
 from .items import StoredItems, source_digest
 from .service import Service, Settings
@@ -29,6 +30,9 @@ PORTS = range(8350, 8450)
 
 GRACE = 3
 """Seconds in which requests under way may end after SIGTERM."""
+
+CONNECTIONS = 900
+"""At a time; many systems allow a process 1024 files."""
 
 PATIENCE = 2.5
 """Seconds after which it is said what takes so long."""
@@ -97,11 +101,13 @@ async def _serve(options: Options, keys: Keys) -> None:
             log_level="warning",
             access_log=False,
             lifespan="off",
+            http=BoundedHttp,
             ws="none",
             server_header=False,
             timeout_graceful_shutdown=GRACE,
             timeout_keep_alive=65,
             backlog=1024,
+            limit_concurrency=CONNECTIONS,
         )
         server = Server(config, service)
         watch = asyncio.create_task(_watch(server, service, options, sockets[0], keys))
