@@ -48,6 +48,7 @@ def service(tmp_path_factory):
     with Running(folder / "items.csv", data=folder / "data") as running:
         running.kind, running.points = kind, points
         yield running
+        assert "Warning" not in running.words()  # of Python's
 
 
 @pytest.fixture
@@ -384,6 +385,28 @@ def test_a_process_that_dies_is_started_again(fresh):
     fresh.wait()
     fresh.post("comparisons", answers(fresh, 20, seed=1, start=20))
     assert fresh.learned()["t"] == 40
+
+
+def test_streams_that_are_idle_are_put_away_and_come_back(tmp_path):
+    """The learner keeps 64 streams in memory; the others are in their snapshots."""
+    pair = {"x": [1.0, 0.0], "z": [0.0, 1.0]}
+    with Running(data=tmp_path / "data") as running:
+        for k in range(70):
+            said = [
+                {"request_id": str(j), "x": [float(j), float(k)], "z": [1.0, 2.0], "y": 1 - 2 * (j % 2)}
+                for j in range(5)
+            ]
+            assert running.request("POST", f"/v1/streams/s{k}/comparisons", said)[0] == 201
+            running.learned(f"s{k}")
+        away = {path.name for path in (tmp_path / "data" / "snapshots").iterdir()}
+        assert 6 <= len(away) < 70
+        assert "s0" in away
+        for k in (0, 1, 69):
+            _, score = running.request("POST", f"/v1/streams/s{k}/score", pair)
+            tracker = loads(running.request("GET", f"/v1/streams/s{k}/export/tracker.ocelad")[1])
+            assert score["t"] == 5
+            expected = tracker.pair_distance(np.array([[pair["x"], pair["z"]]]))[0]
+            assert score["distance"] == pytest.approx(expected)
 
 
 def test_questions_are_not_asked_twice(fresh):

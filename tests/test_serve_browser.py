@@ -70,6 +70,7 @@ def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     with Running(table(folder / "animals.csv"), data=folder / "data") as running:
         yield running
+        assert "Warning" not in running.words()  # of Python's
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Body, Path, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from ..protocols import Array
@@ -59,7 +59,7 @@ def service(request: Request) -> Service:
 @router.post(
     "/comparisons", status_code=201, response_model=Added, responses={200: {"model": Added, "description": KNOWN}}
 )
-async def add_comparisons(name: Name, body: models.Comparisons, request: Request) -> Response:
+async def add_comparisons(name: Name, body: Annotated[models.Comparisons, Body()], request: Request) -> Response:
     """Say that two items, or two points, are similar or different: one comparison, or a list of up to 1000.
 
     It is answered when all of it is on the disk. A request_id that was used before is not taken a second time.
@@ -191,7 +191,7 @@ async def get_next(
 
 
 @router.post("/score", response_model=models.OneScore | models.Scores)
-async def score(name: Name, body: models.Pairs, request: Request) -> Response:
+async def score(name: Name, body: Annotated[models.Pairs, Body()], request: Request) -> Response:
     """How far apart two items or points are, and how likely it is that they are similar; one pair, or a list."""
     of = service(request)
     estimate = await of.estimate(name)
