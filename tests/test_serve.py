@@ -460,6 +460,8 @@ class TestFold:
             writer.add(
                 "s", log.Entry(0, "s", str(k), "comparison", x=x.tobytes(), z=z.tobytes(), y=1 - 2 * (k % 2))
             )
+            if k == 40:
+                writer.add("s", log.Entry(0, "s", "differently", "change"))
             if k % 7 == 6:
                 said = [e.id for e in log.read(writer._db, "s") if e.kind == "comparison"]
                 writer.undo("s", int(rng.choice(said)))
@@ -479,6 +481,8 @@ class TestFold:
             gone = log.undone(db, "s")
             kept = [e for e in log.read(db, "s") if e.kind == "comparison" and e.id not in gone]
             assert whole.t == len(kept) < 60
+            (change,) = (e.id for e in log.read(db, "s") if e.kind == "change")
+            assert whole.course.changed == sum(e.id < change for e in kept)
             pairs = np.array([[np.frombuffer(e.x), np.frombuffer(e.z)] for e in kept])
             plain = MetricTracker(scale="features").partial_fit(pairs, [e.y for e in kept])
             plain.feature_names_in_ = np.array(["0", "1", "2"], dtype=object)
@@ -494,6 +498,10 @@ class TestFold:
             other.catch_up()
             assert again.exported() == cut.exported() == other.exported()
             assert again.course.state() == cut.course.state() == other.course.state()
+            writer.undo("s", change)
+            writer.commit()
+            cut.catch_up()
+            assert cut.course.changed == 0
 
 
 def test_no_room_on_the_disk(tmp_path):

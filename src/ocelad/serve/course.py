@@ -1,7 +1,8 @@
 """How well a stream was foreseen so far: scores, calibration, alarms and the learning curve, in bounded memory.
 
 The curve has a block of answers per point; when there are too many blocks, neighbours are joined two by two. Its
-trend is a power law,  error = c t^-b,  fitted to the logarithms by least squares since the last jump.
+trend is a power law,  error = c t^-b,  fitted to the logarithms by least squares since the last jump, or since
+someone last said to judge differently.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Course:
     def __init__(self) -> None:
         self.running, self.alarm = Running(), ChangeAlarm()
         self.events: list[Event] = []
+        self.changed = 0
+        """After how many comparisons someone last said to judge differently."""
         self.recent: deque[int] = deque(maxlen=RECENT)
         self.bins = np.zeros((3, BINS))  # comparisons, sum of their probabilities, and how many were similar
         self.stride, self.blocks, self.open = FIRST, [], [0, 0]  # type: tuple[int, list[int], list[int]]
@@ -99,7 +102,7 @@ class Course:
         times = [self.stride * (k + 1) for k in range(len(self.blocks))]
         errors = [missed / self.stride for missed in self.blocks]
         jumps = [event.onset for event in self.events if event.kind == "jump"]
-        since = max(jumps, default=0)
+        since = max([self.changed, *jumps])
         later = [k for k, t in enumerate(times) if t - self.stride >= since]
         known: dict[str, Any] = {"t": times, "error": errors, "trend": [None] * len(times), "target": TARGET}
         if sum(self.recent) >= (1 - TARGET) * RECENT:
@@ -127,6 +130,7 @@ class Course:
         return {
             "running": self.running.state(),
             "alarm": self.alarm.state(),
+            "changed": self.changed,
             "events": [[event.t, event.kind, event.onset, event.strength] for event in self.events],
             "recent": list(self.recent),
             "bins": self.bins.tolist(),
@@ -137,6 +141,7 @@ class Course:
         self.running.restore(state["running"])
         self.alarm.restore(state["alarm"])
         self.events = [Event(*event) for event in state["events"]]
+        self.changed = state["changed"]
         self.recent.extend(state["recent"])
         self.bins[:] = state["bins"]
         self.stride, self.blocks, self.open = state["curve"]

@@ -102,9 +102,14 @@ class Fold:
             return
         self._left_out |= {e.id for e in entries if e.id in gone}
         self._left_out -= {e.undoes for e in entries if e.undoes is not None}
-        said = [e for e in entries if e.kind == "comparison" and e.id not in gone]
+        heard = [e for e in entries if e.id not in gone]
+        said = [e for e in heard if e.kind == "comparison"]
+        changes = [e.id for e in heard if e.kind == "change"]
+        before = self.t + sum(e.id < changes[-1] for e in said) if changes else None
         if said:
             self._learn(said)
+        if before is not None:
+            self.course.changed = before
         self.position = entries[-1].id
         if self.t - self._saved >= (EVERY if len(entries) < BLOCK else FAR):
             self.save()
