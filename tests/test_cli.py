@@ -177,9 +177,10 @@ def test_module_can_be_run():
     assert "demo" in done.stdout
 
 
-def test_examples_run():
+def test_examples_run(tmp_path):
     for example in sorted((Path(__file__).parent.parent / "examples").glob("*.py")):
-        done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
+        command = [sys.executable, str(example)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout
 

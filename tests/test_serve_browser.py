@@ -486,8 +486,14 @@ class TestWhatIsLearned:
         person.page.locator("#change-yes").click()
         person.saved()
         assert [entry["kind"] for entry in person.log()] == ["comparison", "change"]
+        person.shows("#notes", "You judge differently since question 2")
+        person.shows("#say-more", "You judge differently since question 2")
+        assert person.page.evaluate("document.activeElement.id") == "ask"  # Enter does not open the dialog again
+        person.page.reload()
         person.asked()
+        person.shows("#notes", "You judge differently since question 2")
         person.press("z")
+        person.until("!document.getElementById('notes').textContent.includes('since question')")
         person.saved()
         assert [(entry["kind"], entry["undone"]) for entry in person.log()[1:]] == [
             ("change", True),
@@ -525,6 +531,7 @@ def test_export(come):
     person.press("u")
     person.saved()
     person.until("document.getElementById('map').getAttribute('aria-label').includes('after 12 answers')")
+    person.shows("#export-list .again", "ocelad track answers.csv --items items.csv")
     files = {}
     for name in ("Answers", "Items", "Groups", "Tracker", "Figure"):
         person.page.locator("#export summary").click()

@@ -125,7 +125,8 @@ def test_what_is_shown():
     assert len(texts.item(1)["text"]) == 20_000
     assert [len(texts.label(1)), texts.label(0), texts.label(2)] == [80, "item 0: one two", "item 2"]
     pictures = items(images=["a.png", "b.png", "c/d.png"], folder="/nowhere", kind="image")
-    assert pictures.item(2)["image"] == "/images/2"
+    assert (pictures.item(2)["image"], pictures.item(2)["cells"]) == ("/images/2", [])
+    assert (pictures.label(2), pictures.column("size")) == ("item 2", ["0", "1", "2"])
 
 
 @pytest.mark.parametrize(
@@ -470,6 +471,28 @@ def test_a_folder_of_images(photos, tmp_path):
     assert same_bits(stored.points, read_items(str(photos)).points)
     stored.write(tmp_path)
     assert StoredItems.read(tmp_path).image_path(3) == (photos / "more/c.gif").resolve()
+
+
+def test_the_sub_folders_of_images_are_a_column(photos, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    (photos / "more" / "still more").mkdir()
+    image.new("L", (8, 8)).save(photos / "more" / "still more" / "f.png")
+    stored = read_items(str(photos))
+    stored.write(tmp_path)
+    for each in (stored, StoredItems.read(tmp_path)):
+        assert each.columns == ("folder",)
+        assert dict(zip(each.ids, each.column("folder"), strict=True)) == {
+            "a.JPG": "", "b.png": "", "e.jpeg": "", "more/c.gif": "more", "more/d.webp": "more",
+            "more/still more/f.png": "more/still more", "z.bmp": "",
+        }  # fmt: skip
+        assert each.item(3)["cells"] == []  # it is in the name, which is shown
+        assert each.label(3) == "more/c.gif"
+    for name in find_images(photos / "more"):
+        os.rename(photos / "more" / name, photos / os.path.basename(name))
+    flat = read_items(str(photos))
+    assert (flat.columns, flat.cells) == ((), [[]] * 7)
+    items_before = replace(stored, columns=(), cells=[[]] * 7)  # as they were kept when there was no column yet
+    check_continues(items_before, stored)
 
 
 def test_images_differ_as_they_look(tmp_path):

@@ -121,8 +121,11 @@ def _images(path: str, array: Array | None, digest: str, warnings: list[str]) ->
 
         array = image_features(folder, images)
         names = tuple(f"pc {k}" for k in range(1, array.shape[1] + 1))
-    cells: list[list[str]] = [[] for _ in images]
-    return _stored(path, images, array, names, digest, kind="image", cells=cells, images=images, folder=folder)
+    above = [name.rpartition("/")[0] for name in images]
+    columns = ("folder",) if any(above) else ()
+    cells = [[name] if columns else [] for name in above]
+    parts = {"columns": columns, "cells": cells, "images": images, "folder": folder}
+    return _stored(path, images, array, names, digest, kind="image", **parts)
 
 
 def _points(path: str, array: Array, digest: str) -> StoredItems:

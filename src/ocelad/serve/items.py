@@ -50,7 +50,8 @@ class StoredItems:
     points, features
         An array of shape (m, n), read-only, and the names of the n features.
     columns, cells
-        What is shown of each, as words.
+        What is shown of each, as words. Of images it is their sub-folder, which is also in their names: it colours
+        the map, and is not shown once more.
     texts, images
         What is shown large: a text each, or the path of an image each, relative to ``folder``.
     kind, scale
@@ -107,7 +108,7 @@ class StoredItems:
 
     def item(self, number: int) -> dict[str, Any]:
         """What a person is shown of an item."""
-        pairs = zip(self.columns, self.cells[number], strict=True)
+        pairs = [] if self.images is not None else zip(self.columns, self.cells[number], strict=True)
         return {
             "id": self.ids[number],
             "text": None if self.texts is None else _cut(self.texts[number], SHOWN),
@@ -117,7 +118,9 @@ class StoredItems:
 
     def label(self, number: int) -> str:
         """A few words for an item, at most 80 characters."""
-        shown = [self.texts[number][: 4 * HOVER]] if self.texts is not None else self.cells[number]
+        shown = [] if self.images is not None else self.cells[number]
+        if self.texts is not None:
+            shown = [self.texts[number][: 4 * HOVER]]
         words = " ".join(", ".join(cell for cell in shown if cell).split())
         return _cut(f"{self.ids[number]}: {words}" if words else self.ids[number], HOVER)
 

@@ -6,7 +6,7 @@ import { Charts } from "./charts.js";
 import { onKeys } from "./keys.js";
 import { follow, inIdleTime } from "./live.js";
 import { ItemMap } from "./map.js";
-import { changeButton, exportMenu, inviteButton } from "./menu.js";
+import { changeButton, exportMenu, inviteButton, trackCommand } from "./menu.js";
 import { Notes } from "./notes.js";
 import { showPair, spoken, watchSize } from "./pair.js";
 import { showPanels } from "./panels.js";
@@ -42,6 +42,7 @@ const answers = new Answers(api, {
   changed: () => {
     showStatus(answers, sayMore);
     byId("undo").disabled = answers.stack.length === 0;
+    notes.changed(answers.stack);
   },
   acknowledged: (entry, ms) => {
     if (entry.question && ms !== null) times.acknowledged(ms);
@@ -90,7 +91,6 @@ function undo(event) {
 
 function change(event) {
   answers.add("change", null, null, me(), event.timeStamp);
-  sayMore("Noted: you judge differently from now on.");
   questions.renew();
 }
 
@@ -143,6 +143,7 @@ async function start() {
   onTheme(() => map.redraw());
   const draw = inIdleTime(
     (state) => showPanels(state, me()),
+    (state) => trackCommand(state.track),
     (state) => notes.update(state, me()),
     (state) => charts.calibrate(state),
     (state) => charts.learn(state),

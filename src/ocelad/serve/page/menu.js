@@ -39,7 +39,8 @@ async function save(map, title) {
 /** Opens and closes as a menu does: Escape, a choice, or a click elsewhere closes it. */
 export function exportMenu(api, map, title) {
   const menu = byId("export");
-  byId("export-list").replaceChildren(...exportLinks(api, map, title));
+  const again = element("li", "again", "Learn the answers again: ", element("code", "", "ocelad track answers.csv"));
+  byId("export-list").replaceChildren(...exportLinks(api, map, title), again);
   document.addEventListener("click", (event) => {
     if (event.target.closest("#export-list a, #export-list button") || !menu.contains(event.target)) menu.open = false;
   });
@@ -48,6 +49,12 @@ export function exportMenu(api, map, title) {
     menu.open = false;
     menu.querySelector("summary").focus();
   });
+}
+
+/** The command that learns the exported answers again. */
+export function trackCommand(words) {
+  const code = document.querySelector("#export-list .again code");
+  if (code.textContent !== words) code.textContent = words;
 }
 
 export function inviteButton(api) {
@@ -83,6 +90,7 @@ export function changeButton(act) {
   byId("change-no").addEventListener("click", () => dialog.close());
   byId("change-yes").addEventListener("click", (event) => {
     dialog.close();
+    byId("ask").focus(); // a space or Enter would open it again
     act(event);
   });
 }

@@ -1,8 +1,9 @@
-// Notes in the margin: when the notion changed, and answers that earlier ones contradict.
+// Notes in the margin: when the notion changed, by itself or because you said so, and contradictions.
 
 import { element } from "./pair.js";
 
 const MOST = 40;
+const LAST = Number.MAX_SAFE_INTEGER; // of what has no number in the log yet
 const name = (y) => (y > 0 ? "similar" : "different");
 
 export class Notes {
@@ -11,6 +12,7 @@ export class Notes {
     this.list = list;
     this.say = say;
     this.own = []; // what this page has to say: refused answers
+    this.changes = []; // "I judge differently now", as said in this browser
     this.seen = null;
     this.state = { alarms: [], contradictions: [] };
     this.#draw([]);
@@ -22,9 +24,25 @@ export class Notes {
     this.#draw(this.#all());
   }
 
+  /** `stack` has the answers that were given here. */
+  changed(stack) {
+    let question = 1;
+    this.changes = [];
+    for (const { request_id, kind, question: pair, id } of stack) {
+      if (pair) question += 1;
+      else if (kind === "change") this.changes.push({ ...change(question), order: id ?? LAST, key: request_id });
+    }
+    this.#refresh();
+  }
+
   update(state, me) {
     this.state = state;
     this.me = me;
+    this.seen ??= new Set(this.#all().map(({ key }) => key)); // what was there at the start is not said
+    this.#refresh();
+  }
+
+  #refresh() {
     const notes = this.#all();
     const keys = notes.map(({ key }) => key);
     if (String(keys) === String(this.keys)) return;
@@ -32,7 +50,7 @@ export class Notes {
     this.#draw(notes);
     const fresh = notes.find(({ key }) => key && this.seen && !this.seen.has(key));
     if (fresh) this.say(`${fresh.title}. ${fresh.detail}`);
-    this.seen = new Set([...(this.seen ?? []), ...keys]);
+    keys.forEach((key) => this.seen?.add(key));
   }
 
   #all() {
@@ -42,7 +60,7 @@ export class Notes {
       order: found.id,
       key: `c${found.id}`,
     }));
-    return [...this.own, ...[...alarms, ...others].sort((p, q) => q.order - p.order)].slice(0, MOST);
+    return [...this.own, ...[...this.changes, ...alarms, ...others].sort((p, q) => q.order - p.order)].slice(0, MOST);
   }
 
   #draw(notes) {
@@ -52,6 +70,11 @@ export class Notes {
     );
     this.list.replaceChildren(...(items.length ? items : [element("li", "none", element("span", "", empty))]));
   }
+}
+
+function change(question) {
+  const detail = "What was said before that implies nothing any more, and may be asked again. Undo takes this back.";
+  return { title: `You judge differently since question ${question}`, detail, kind: "alarm" };
 }
 
 function alarm({ t, kind, onset }) {

@@ -8,15 +8,16 @@ const byId = (id) => document.getElementById(id);
 
 export function showPanels(state, me) {
   const features = [...state.features].sort((p, q) => q.share - p.share);
-  bars("features", features.slice(0, ROWS).map(({ name, share }) => [name, share]));
+  bars("features", features.slice(0, ROWS).map(({ name, share }) => [name, share]), features[0]?.share);
   bars("experts", heaviest(state.experts));
   foreseen(state);
   figures("counts", counts(state));
   figures("people", [...groups(state.groups), ...people(state.agreement, me)]);
 }
 
-/** The heaviest experts, in the order of the service, which is that of their time-scales; the rest as one. */
-function heaviest(experts) {
+/** The heaviest experts, in the order of their time-scales; the rest as one. */
+function heaviest(given) {
+  const experts = [...given].sort((p, q) => (p.length ?? 0) - (q.length ?? 0));
   if (experts.length <= ROWS) return experts.map(({ name, weight }) => [name, weight]);
   const weights = experts.map(({ weight }) => weight).sort((p, q) => q - p);
   const kept = [];
@@ -28,8 +29,8 @@ function heaviest(experts) {
   return [...kept, [`${experts.length - kept.length} others`, rest]];
 }
 
-/** The rows are made once and then changed, so that nothing moves but the bars. */
-function bars(id, rows) {
+/** The rows are made once and then changed, so that nothing moves but the bars; `most` fills a bar. */
+function bars(id, rows, most = 1) {
   const list = byId(id);
   list.parentElement.classList.toggle("filled", rows.length > 0);
   while (list.children.length < ROWS) {
@@ -42,7 +43,7 @@ function bars(id, rows) {
     if (!row) return;
     if (name.textContent !== row[0]) name.textContent = name.title = row[0];
     share.textContent = percent(row[1]);
-    bar.style.setProperty("--part", Math.max(0, Math.min(1, row[1])).toFixed(3));
+    bar.style.setProperty("--part", Math.max(0, Math.min(1, row[1] / (most || 1))).toFixed(3));
   });
 }
 
