@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import comb
 from typing import Any
 
 import numpy as np
 
 from .. import validation as validate
 from ..closure import Closure, Reset
+from ..closure.grouping import groups_apart, implied_pairs
 from ..protocols import Array
 from ..tracker import MetricTracker
 from .questions import LATER, Aim, Pair, Questions, either
@@ -205,32 +205,16 @@ class Session:
             similar=sum(answer.y > 0 for answer in answers),
             different=sum(answer.y < 0 for answer in answers),
             unsure=len(self._unsure),
-            implied=self._implied(answers),
+            implied=implied_pairs(self.closure, ((answer.i, answer.j) for answer in answers if answer.y)),
             right=sum(self._foreseen),
             foreseen=len(self._foreseen),
             groups=len(groups),
             placed=sum(map(len, groups)),
         )
 
-    def _implied(self, answers: list[Answer]) -> int:
-        """Pairs whose answers follow from the others': within groups, and between groups known apart."""
-        groups = self.closure.groups()
-        number = {item: k for k, group in enumerate(groups) for item in group}
-        known = {either(answer.i, answer.j) for answer in answers if answer.y}
-        known = {pair for pair in known if self.closure.implied(*pair)}
-        # Two groups are known apart by an answer about two of their items.
-        apart = {either(number[i], number[j]) for i, j in known if number[i] != number[j]}
-        within = sum(comb(len(group), 2) for group in groups)
-        return within + sum(len(groups[a]) * len(groups[b]) for a, b in apart) - len(known)
-
     def groups(self) -> list[list[int]]:
         """Groups that are known apart from one another, the largest first; items in none have yet to be placed."""
-        known: Any = self.closure.groups()
-        apart: list[list[int]] = []
-        for group in sorted(known, key=len, reverse=True):
-            if all(self.closure.implied(group[0], other[0]) < 0 for other in apart):
-                apart.append(group)
-        return apart
+        return groups_apart(self.closure)
 
     def relevance(self) -> Array:
         """Each feature's share of the diagonal of the metric, in units of the features' own sizes."""

@@ -9,14 +9,14 @@ from fastapi import APIRouter, FastAPI, Path, Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
 from .. import __version__
-from . import models, problems, routes
+from . import answer_models, metric_routes, problems, routes
 from .guard import Guard, Keys
 from .image_folder import IMAGES
 from .log import Refusal
 from .problems import documented
 from .prometheus import Figures
-from .routes import service
 from .service import Service
+from .streams import service
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -29,14 +29,14 @@ TYPES = {
 router = APIRouter(responses=documented())
 
 
-@router.get("/v1/streams", response_model=models.Streams)
+@router.get("/v1/streams", response_model=answer_models.Streams)
 async def get_streams(request: Request) -> Any:
     """All streams."""
     streams = [stream for stream in service(request).streams.values() if stream.last or stream.name == "default"]
     return {"streams": [{"name": stream.name, "last": stream.last} for stream in streams]}
 
 
-@router.get("/v1/info", response_model=models.Info)
+@router.get("/v1/info", response_model=answer_models.Info)
 async def get_info(request: Request) -> Any:
     """What this service is about."""
     of, keys = service(request), request.app.state.keys
@@ -54,7 +54,7 @@ async def get_info(request: Request) -> Any:
     }
 
 
-@router.post("/v1/links", response_model=models.Link, responses=documented(409))
+@router.post("/v1/links", response_model=answer_models.Link, responses=documented(409))
 async def add_link(request: Request) -> Any:
     """A link that lets one more person in, once."""
     keys: Keys = request.app.state.keys
@@ -63,13 +63,13 @@ async def add_link(request: Request) -> Any:
     return {"link": f"{request.base_url}login?code={keys.new_code()}"}
 
 
-@router.get("/healthz", response_model=models.Health)
+@router.get("/healthz", response_model=answer_models.Health)
 async def health() -> Any:
     """The service is running."""
     return {"status": "ok"}
 
 
-@router.get("/readyz", response_model=models.Health)
+@router.get("/readyz", response_model=answer_models.Health)
 async def readiness(request: Request) -> Any:
     """The service takes comparisons, and learns them."""
     if not service(request).ready:
@@ -142,6 +142,7 @@ def application(of: Service, keys: Keys, hosts: set[str] | None = None, rate: fl
     app.state.service, app.state.keys, app.state.figures = of, keys, Figures()
     problems.install(app)
     app.include_router(routes.router)
+    app.include_router(metric_routes.router)
     app.include_router(router)
     app.add_middleware(Counted, figures=app.state.figures)
     guarded = Guard(app, keys, hosts, rate)

@@ -16,6 +16,7 @@ from typing import Any
 
 from .. import dumps, loads
 from ..closure import Closure
+from ..closure.grouping import groups_apart, implied_pairs
 from ..label.questions import Aim, Pair, Questions, either
 from ..protocols import Array
 from ..tracker import MetricTracker
@@ -123,19 +124,14 @@ class Judgements:
 
     def groups(self) -> list[list[int]]:
         """Groups that are known apart from one another, the largest first; items in none have yet to be placed."""
-        known: Any = self.closure.groups()
-        apart: list[list[int]] = []
-        for group in sorted(known, key=len, reverse=True):
-            if all(self.closure.implied(group[0], other[0]) < 0 for other in apart):
-                apart.append(group)
-        return apart
+        return groups_apart(self.closure)
 
     def summary(self, items: int) -> dict[str, Any]:
         """The parts of a state that are about people and items, of which there are so many."""
         groups = self.groups()
         counts = {"similar": self.similar, "different": self.different}
         return {
-            "counts": {**counts, "unsure": len(self.unsure), "implied": self._implied()},
+            "counts": {**counts, "unsure": len(self.unsure), "implied": implied_pairs(self.closure, self.said)},
             "contradictions": [{**each, "before": {**each["before"]}} for each in self.contradictions],
             "agreement": self.agreement(),
             "groups": {
@@ -160,15 +156,6 @@ class Judgements:
             "alpha": 1.0 - (total - 1) * unlike / chance if chance else None,
             "people": [{"by": name or None, "answers": count} for name, count in self.people.items()],
         }
-
-    def _implied(self) -> int:
-        """Pairs whose answers follow from others: within groups, and between groups known apart."""
-        groups = self.closure.groups()
-        number = {item: k for k, group in enumerate(groups) for item in group}
-        known = [pair for pair in self.said if self.closure.implied(*pair)]
-        apart = {either(number[i], number[j]) for i, j in known if number[i] != number[j]}
-        within = sum(comb(len(group), 2) for group in groups)
-        return within + sum(len(groups[a]) * len(groups[b]) for a, b in apart) - len(known)
 
     # Saving
 

@@ -11,8 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from .answer_models import Problem
 from .log import Refusal
-from .models import FORMS, Problem
+from .models import FORMS
 
 TYPE = "application/problem+json"
 RETRY = (429, 503)

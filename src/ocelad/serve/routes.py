@@ -1,4 +1,4 @@
-"""The addresses of a stream: comparisons, questions, scores, pictures and events."""
+"""The addresses of a stream at which something is said, asked, watched or exported; its metric has its own."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi import Body, Path, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from ..protocols import Array
-from . import exports, log, models
+from . import answer_models, exports, log, models
 from .log import Entry, Refusal
-from .problems import documented
 from .service import WATCHERS, Service, points_of
-from .strict_json import StrictRoute
+from .streams import Name, service, stream_router
 
 BEAT = 15.0
 """Seconds after which an event stream shows that it is alive."""
@@ -25,12 +23,6 @@ BEAT = 15.0
 PAUSE = 0.25
 """Seconds between two events at least."""
 
-Name = Annotated[
-    str,
-    Path(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", examples=["default"], description="The name of the stream."
-    ),
-]
 Number = Annotated[int, Path(ge=1, le=2**53, description="The number of an entry.")]
 By = Annotated[
     str | None, Query(max_length=64, pattern=r"^[^\x00-\x1f\x7f]*$", description="Who asks, or answers.")
@@ -43,14 +35,9 @@ FILE = {
     "content": {"text/csv": {"schema": {"type": "string"}}, "application/octet-stream": {"schema": BYTES}},
     "description": "The file.",
 }
-Added = models.Added | list[models.Added]
+Added = answer_models.Added | list[answer_models.Added]
 
-router = APIRouter(prefix="/v1/streams/{name}", responses=documented(409), route_class=StrictRoute)
-
-
-def service(request: Request) -> Service:
-    found: Service = request.app.state.service
-    return found
+router = stream_router()
 
 
 # What is said
@@ -100,8 +87,8 @@ async def _add(of: Service, name: str, entries: list[Entry], several: bool) -> R
 @router.post(
     "/skips",
     status_code=201,
-    response_model=models.Added,
-    responses={200: {"model": models.Added, "description": KNOWN}},
+    response_model=answer_models.Added,
+    responses={200: {"model": answer_models.Added, "description": KNOWN}},
 )
 async def add_skip(name: Name, body: models.Skip, request: Request) -> Response:
     """Say that someone is unsure about two items: not learned, and asked about again later."""
@@ -113,22 +100,22 @@ async def add_skip(name: Name, body: models.Skip, request: Request) -> Response:
 @router.post(
     "/changes",
     status_code=201,
-    response_model=models.Added,
-    responses={200: {"model": models.Added, "description": KNOWN}},
+    response_model=answer_models.Added,
+    responses={200: {"model": answer_models.Added, "description": KNOWN}},
 )
 async def add_change(name: Name, body: models.Change, request: Request) -> Response:
     """Say that someone judges differently from now on: earlier answers imply nothing any more."""
     return await _add(service(request), name, [Entry(0, "", body.request_id, "change", by=body.by or None)], False)
 
 
-@router.delete("/comparisons/{id}", response_model=models.Undone)
+@router.delete("/comparisons/{id}", response_model=answer_models.Undone)
 async def undo(name: Name, id: Number, request: Request, by: By = None) -> Any:
     """Take an entry back: all is then as if it had never been. The log keeps both it and this."""
     number, known = await service(request).undo(name, id, by or None)
     return {"id": number, "undoes": id, "known": known}
 
 
-@router.get("/comparisons", response_model=models.LogPage)
+@router.get("/comparisons", response_model=answer_models.LogPage)
 async def get_log(
     name: Name,
     request: Request,
@@ -167,7 +154,7 @@ def _shown(entry: Entry, undone: bool) -> dict[str, Any]:
 # Questions
 
 
-@router.get("/next", response_model=models.Questions)
+@router.get("/next", response_model=answer_models.Questions)
 async def get_next(
     name: Name,
     request: Request,
@@ -187,131 +174,10 @@ async def get_next(
     return JSONResponse({"questions": questions, "done": not pairs})
 
 
-# The metric
-
-
-@router.post("/score", response_model=models.OneScore | models.Scores)
-async def score(name: Name, body: Annotated[models.Pairs, Body()], request: Request) -> Response:
-    """How far apart two items or points are, and how likely it is that they are similar; one pair, or a list."""
-    of = service(request)
-    estimate = await of.estimate(name)
-    pairs = body if isinstance(body, list) else [body]
-    where = [f"{k}." if isinstance(body, list) else "" for k in range(len(pairs))]
-    u = np.array([_difference(of, pair, estimate.n, at) for pair, at in zip(pairs, where, strict=True)])
-    of.counts["scores"] += len(pairs)
-    d, p, similar = (_finite(column).tolist() for column in estimate.scores(u))
-    scores = [{"distance": d[k], "probability": p[k], "similar": similar[k]} for k in range(len(pairs))]
-    about = {"t": estimate.t, "version": estimate.version, "threshold": estimate.threshold}
-    return JSONResponse({**about, "scores": scores} if isinstance(body, list) else {**about, **scores[0]})
-
-
-def _difference(of: Service, pair: models.ByIds | models.ByFeatures, n: int, where: str) -> Array:
-    if isinstance(pair, models.ByIds):
-        return of.point(pair.a, f"{where}a") - of.point(pair.b, f"{where}b")
-    return _wide(pair.x, n, f"{where}x") - _wide(pair.z, n, f"{where}z")
-
-
-def _wide(point: list[float], n: int, field: str) -> Array:
-    if len(point) != n:
-        raise Refusal(422, f"{field}: it must have {n} features, got {len(point)}", field)
-    return np.array(point)
-
-
-def _finite(found: Array) -> Array:
-    """What was computed, if JSON can say it: a metric learned of tiny numbers can make large ones overflow."""
-    if not np.isfinite(found).all():
-        raise Refusal(422, "these points are too far apart in the metric of this stream to be computed with")
-    return found
-
-
-@router.post("/embed", response_model=models.Coordinates)
-async def embed(name: Name, body: models.Embedding, request: Request) -> Response:
-    """Coordinates in which the learned distance is Euclidean, the most important first."""
-    of = service(request)
-    if (body.items is None) == (body.points is None):
-        raise Refusal(422, "items: either items or points must be given", "items")
-    estimate = await of.estimate(name)
-    if body.items is not None:
-        rows = [of.point(id, f"items.{k}") for k, id in enumerate(body.items)]
-    else:
-        rows = [_wide(point, estimate.n, f"points.{k}") for k, point in enumerate(body.points or [])]
-    X = np.array(rows).reshape(len(rows), estimate.n)
-    found = _finite(await asyncio.to_thread(estimate.transform, X, body.dimensions)).tolist()
-    return JSONResponse({"t": estimate.t, "version": estimate.version, "coordinates": found})
-
-
-@router.post("/neighbors", response_model=models.Neighbors)
-async def neighbors(name: Name, body: models.Neighborhood, request: Request) -> Response:
-    """The nearest items of an item (without itself), or of a point."""
-    of = service(request)
-    if (body.item is None) == (body.point is None):
-        raise Refusal(422, "item: either an item or a point must be given", "item")
-    estimate = await of.estimate(name)
-    if of.items is None:
-        raise Refusal(409, "this service has no items")
-    items = of.items
-    own = None if body.item is None else of.number(body.item, "item")
-    point = _wide(body.point, estimate.n, "point") if body.point is not None else of.point(body.item or "", "item")
-    nearest, far = await asyncio.to_thread(estimate.neighbors, items.points, point, body.k + (own is not None))
-    both = zip(nearest, _finite(far).tolist(), strict=True)
-    found = [{"id": items.ids[i], "distance": d} for i, d in both if i != own]
-    return JSONResponse({"t": estimate.t, "version": estimate.version, "neighbors": found[: body.k]})
-
-
-@router.get("/metric", response_model=models.MetricOut)
-async def metric(name: Name, request: Request) -> Response:
-    """The metric as it is now: the linear map of its embedding, and what distances mean."""
-    estimate = await service(request).estimate(name)
-    said = {
-        "t": estimate.t,
-        "version": estimate.version,
-        "features": estimate.features,
-        "components": estimate.L.tolist(),
-        "threshold": estimate.threshold,
-        "decision": estimate.decision._asdict(),
-    }
-    return JSONResponse(said)
-
-
-@router.get("/map", response_model=models.Map)
-async def get_map(
-    name: Name,
-    request: Request,
-    limit: Annotated[int, Query(ge=1, le=5000)] = 2000,
-    color: Annotated[str | None, Query(max_length=200, description="A column of the items.")] = None,
-) -> Response:
-    """All items in two dimensions, turned so that the picture does not flip from one to the next."""
-    of = service(request)
-    stream = of.open(name)
-    if of.items is None:
-        raise Refusal(409, "this service has no items")
-    items = of.items
-    if color is not None and color not in items.columns:
-        raise Refusal(422, f"color: there is no column {color[:80]!r}", "color")
-    try:
-        estimate, plane = await of.plane(name)
-    except np.linalg.LinAlgError:
-        raise Refusal(409, "the items are too far apart in the metric of this stream to be drawn") from None
-    count = min(limit, len(plane))
-    groups = (await of.ask(stream, "groups")).message["groups"] if stream.last else []
-    number = {item: k for k, group in enumerate(groups) for item in group if len(group) > 1}
-    said = {
-        "t": estimate.t if estimate else 0,
-        "version": estimate.version if estimate else 0,
-        "ids": items.ids[:count],
-        "x": _finite(plane[:count, 0]).round(4).tolist(),
-        "y": _finite(plane[:count, 1]).round(4).tolist(),
-        "labels": [items.label(k) for k in range(count)],
-        "group": [number.get(k, -1) for k in range(count)],
-        "values": None if color is None else items.column(color)[:count],
-    }
-    return JSONResponse(said)
-
-
 # Where it stands
 
 
-@router.get("/state", response_model=models.State)
+@router.get("/state", response_model=answer_models.State)
 async def get_state(name: Name, request: Request) -> Response:
     """How far a stream is, how right it was, which experts and features count, and who said what."""
     return JSONResponse(await service(request).state(name))
