@@ -89,6 +89,26 @@ class TestComparisons:
         assert fresh.get("comparisons?after=0&limit=2")["next"] == 2
         assert len(fresh.get("comparisons")["comparisons"]) == 5
 
+    def test_a_page_of_the_log_is_bounded(self, fresh):
+        wide = np.arange(20_000.0)
+        said = [
+            {"request_id": str(k), "x": (wide + k).tolist(), "z": wide.tolist(), "y": 1} for k in range(5)
+        ]  # more than the features of the items
+        assert fresh.request("POST", "/v1/streams/wide/comparisons", said[0])[0] == 422
+        with closing(log.Log(fresh.data / "other")) as writer:
+            for each in said:
+                x, z = (np.array(each[side]).tobytes() for side in "xz")
+                writer.add("s", log.Entry(0, "s", each["request_id"], "comparison", x=x, z=z, y=1))
+            writer.commit()
+        with Running(data=fresh.data / "other") as running:
+            seen, after = [], 0
+            while after is not None:
+                page = running.request("GET", f"/v1/streams/s/comparisons?after={after}")[1]
+                seen += [entry["id"] for entry in page["comparisons"]]
+                assert len(page["comparisons"]) < 3
+                after = page["next"]
+            assert seen == [1, 2, 3, 4, 5]
+
     def test_undo_is_as_if_it_had_never_been(self, fresh):
         said = answers(fresh, 40)
         fresh.post("comparisons", said[:20])
@@ -299,6 +319,84 @@ class TestGoingOn:
             assert running.get("export/tracker.ocelad") == exported
             assert "this snapshot is left out" in running.words()
 
+    def test_a_snapshot_is_skipped_whatever_is_wrong_with_it(self, tmp_path):
+        with closing(TestFold().written(tmp_path)), closing(log.connect(tmp_path)) as db:
+            whole = Fold("s", db, tmp_path / "a", None)
+            whole.catch_up()
+            whole.save()
+            (path,) = (tmp_path / "a").iterdir()
+            data, rng = path.read_bytes(), np.random.default_rng(0)
+            central = data.rindex(b"PK\x01\x02")  # heads are few bytes, and their damage takes many forms
+            for at in [*range(central, len(data)), *rng.integers(len(data), size=100).tolist()]:
+                path.write_bytes(data[:at] + bytes([data[at] ^ (1 << rng.integers(8))]) + data[at + 1 :])
+                again = Fold("s", db, tmp_path / "a", None)
+                assert again.position in (0, whole.position)
+            again.catch_up()
+            assert again.exported() == whole.exported()
+
+    def test_an_undo_of_what_was_not_salvaged(self, tmp_path):
+        """The undo comes a block after what it takes back, which is gone."""
+        with closing(log.Log(tmp_path)) as writer:
+            for k in range(700):
+                points = np.random.default_rng(k).normal(size=(2, 2))
+                x, z = (point.tobytes() for point in points)
+                writer.add("s", log.Entry(0, "s", str(k), "comparison", x=x, z=z, y=1 - 2 * (k % 2)))
+            writer.undo("s", 5)
+            writer.commit()
+            writer._db.execute("UPDATE entries SET y = -y WHERE id = 5")
+        assert log.salvage(tmp_path)[0] == 700
+        with closing(log.connect(tmp_path)) as db:
+            fold = Fold("s", db, tmp_path / "a", None)
+            assert fold.catch_up(most=5000)
+            assert fold.t == 699
+
+    def test_a_salvage_that_was_interrupted_is_finished(self, tmp_path):
+        with closing(log.Log(tmp_path / log.SALVAGED)) as writer:
+            writer.add("s", log.Entry(0, "s", "r", "change"))
+            writer.commit()
+        log.finish_salvage(tmp_path)
+        assert log.check(tmp_path) == 1
+        assert not (tmp_path / log.SALVAGED).exists()
+
+    def test_a_stream_that_cannot_be_loaded_leaves_the_others_alone(self, fresh):
+        fresh.post("comparisons", answers(fresh, 5))
+        (fresh.data / "snapshots" / "other").mkdir(parents=True)
+        (fresh.data / "snapshots" / "other" / f"{1:012d}.zip").mkdir()  # no file
+        said = answer(fresh, "o", 0, 1)
+        assert fresh.request("POST", "/v1/streams/other/comparisons", said)[0] == 201
+        assert fresh.learned("other")["t"] == 1
+        assert fresh.learned()["t"] == 5
+
+    def test_items_must_fit_the_log(self, tmp_path):
+        with Running(data=tmp_path / "data") as running:
+            running.post("comparisons", {"request_id": "r", "x": [1.0, 2.0], "z": [2.0, 1.0], "y": 1})
+            running.stop()
+        table(tmp_path / "items.csv")
+        running = Running(tmp_path / "items.csv", data=tmp_path / "data", wait=False)
+        assert running.process.wait(60) == 1
+        assert "its log has points with 2 features, and the items have 3" in running.words()
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            (["missing.csv"], "TABLE: there is no missing.csv"),
+            (["items.csv", "--points", "nothing.npy"], "--points: there is no nothing.npy"),
+            (["items.csv", "--token-file", "no"], "--token-file: there is no no"),
+            (["items.csv", "--id", "nobody"], "there is no column nobody"),
+            (["same.csv"], "all items have the same features"),
+            (["empty.jsonl"], "empty.jsonl: it is empty"),
+        ],
+    )
+    def test_a_start_that_fails_leaves_nothing_behind(self, tmp_path, monkeypatch, given, words):
+        monkeypatch.chdir(tmp_path)
+        table("items.csv")
+        Path("same.csv").write_text("id,a\nx,1\ny,1\n")
+        Path("empty.jsonl").write_text("")
+        running = Running(*given, data=tmp_path / "data", wait=False)
+        assert running.process.wait(60) == 1
+        assert words in running.words()
+        assert not (tmp_path / "data").exists()
+
     def test_a_damaged_log_is_refused_and_what_is_whole_can_be_saved(self, tmp_path):
         kind, _ = table(tmp_path / "items.csv")
         with Running(tmp_path / "items.csv", data=tmp_path / "data") as running:
@@ -439,7 +537,11 @@ def test_the_client_does_all_of_it(service):
         assert len(client.neighbors(point=[0, 0, 0])) == 5
         assert client.metric()["features"] == NAMES
         assert [entry["kind"] for entry in client.log()] == ["comparison"] * 4 + ["skip", "change", "undo"]
-        assert client.state()["t"] == 3
+        assert [entry["by"] for entry in client.log()] == ["Ann"] * 7
+        assert client.state()["track"] == "ocelad track answers.csv"  # one was about points
+        state = client.state()
+        assert (state["t"], state["counts"]["similar"], state["counts"]["different"]) == (3, 1, 2)
+        assert [(change["t"], change["by"]) for change in state["changes"]] == [(3, "Ann")]
         assert (
             io.BytesIO(client.export("answers.csv")).readline()
             == b"x_length,x_weight,x_age,z_length,z_weight,z_age,y\n"
@@ -482,7 +584,7 @@ class TestFold:
             kept = [e for e in log.read(db, "s") if e.kind == "comparison" and e.id not in gone]
             assert whole.t == len(kept) < 60
             (change,) = (e.id for e in log.read(db, "s") if e.kind == "change")
-            assert whole.course.changed == sum(e.id < change for e in kept)
+            assert whole.course.changes == [{"id": change, "t": sum(e.id < change for e in kept), "by": None}]
             pairs = np.array([[np.frombuffer(e.x), np.frombuffer(e.z)] for e in kept])
             plain = MetricTracker(scale="features").partial_fit(pairs, [e.y for e in kept])
             plain.feature_names_in_ = np.array(["0", "1", "2"], dtype=object)
@@ -501,7 +603,7 @@ class TestFold:
             writer.undo("s", change)
             writer.commit()
             cut.catch_up()
-            assert cut.course.changed == 0
+            assert cut.course.changes == []
 
 
 def test_no_room_on_the_disk(tmp_path):

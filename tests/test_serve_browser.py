@@ -486,12 +486,14 @@ class TestWhatIsLearned:
         person.page.locator("#change-yes").click()
         person.saved()
         assert [entry["kind"] for entry in person.log()] == ["comparison", "change"]
-        person.shows("#notes", "You judge differently since question 2")
-        person.shows("#say-more", "You judge differently since question 2")
+        person.shows("#notes", "You judge differently since answer 1")
+        person.shows("#say-more", "You judge differently since answer 1")
+        other = come(stream="change")
+        other.shows("#notes", "judges differently since answer 1")
         assert person.page.evaluate("document.activeElement.id") == "ask"  # Enter does not open the dialog again
         person.page.reload()
         person.asked()
-        person.shows("#notes", "You judge differently since question 2")
+        person.shows("#notes", "You judge differently since answer 1")
         person.press("z")
         person.until("!document.getElementById('notes').textContent.includes('since question')")
         person.saved()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocelad import MetricTracker
-from ocelad.label.questions import either
+from ocelad.label.questions import LATER, either
 from ocelad.serve.judgements import Judgements
 
 X = np.random.default_rng(0).normal(size=(8, 3))
@@ -136,6 +136,22 @@ def test_each_pair_is_asked_of_so_many_people(repeats):
         assert judgements.agreement()["share"] == judgements.agreement()["alpha"] == 1.0
 
 
+def test_what_somebody_is_unsure_of_is_asked_of_the_others_first():
+    judgements = Judgements(repeats=2)
+    (pair,) = judgements.questions(NEW, X, "Ann", "metric", 0.0)
+    judgements.answer(1, *pair, 1, "Ann")
+    assert judgements.questions(NEW, X, "Bob", "metric", 1.0) == [pair]
+    judgements.skip(*pair)
+    (other,) = judgements.questions(NEW, X, "Bob", "metric", 2.0)
+    assert other != pair
+
+
+def test_with_another_aim_others_are_asked():
+    judgements = Judgements()
+    before = judgements.questions(NEW, X, "Ann", "metric", 0.0, 3)
+    assert judgements.questions(NEW, X, "Ann", "groups", 1.0, 3) != before
+
+
 def test_groups_are_found_by_several_people():
     judgements = Judgements()
     for turn in range(200):
@@ -149,17 +165,16 @@ def test_groups_are_found_by_several_people():
 
 
 def test_the_unsure_are_asked_again_later():
-    judgements = Judgements()
-    (pair,) = judgements.questions(NEW, X, "Ann", "metric", 0.0)
+    judgements, many = Judgements(), np.random.default_rng(1).normal(size=(60, 3))
+    (pair,) = judgements.questions(NEW, many, "Ann", "metric", 0.0)
     judgements.skip(*pair)
     seen = []
     for number in range(1, 40):
-        found = judgements.questions(NEW, X, "Ann", "metric", float(number))
-        if not found:
-            break
-        seen.append(found[0])
-        judgements.answer(number, *found[0], truth(*found[0]), "Ann")
-    assert pair not in seen[:3]
+        (asked,) = judgements.questions(NEW, many, "Ann", "metric", float(number))
+        seen.append(asked)
+        judgements.answer(number, *asked, -1, "Ann")  # which implies little
+    assert pair not in seen[:LATER]
+    assert pair in seen[LATER : LATER + 2]
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 8, (10).to_bytes(8, "big") + b"[]        " + b"x", b"\xff" * 40])

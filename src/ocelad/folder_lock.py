@@ -27,7 +27,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     ...         pass
     Traceback (most recent call last):
     ...
-    OSError: another run is under way in ...: wait for it, or use another folder
+    OSError: another run is under way in ...: wait until it ends, stop it, or use another folder
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -37,7 +37,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         except sqlite3.Error as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 raise OSError(
-                    f"another run is under way in {folder}: wait for it, or use another folder"
+                    f"another run is under way in {folder}: wait until it ends, stop it, or use another folder"
                 ) from None
             raise OSError(f"{folder / LOCK} cannot be locked: {error}") from None
         yield

@@ -145,9 +145,7 @@ def application(of: Service, keys: Keys, hosts: set[str] | None = None, rate: fl
     app.include_router(metric_routes.router)
     app.include_router(router)
     app.add_middleware(Counted, figures=app.state.figures)
-    guarded = Guard(app, keys, hosts, rate)
-    app.state.guard = guarded
-    return guarded
+    return Guard(app, keys, hosts, rate)
 
 
 class Counted:

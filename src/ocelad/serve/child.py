@@ -21,10 +21,6 @@ TRIES, WITHIN = 5, 60.0
 """A child that dies so often, within so many seconds, is given up."""
 
 
-class ChildFailed(Exception):
-    """A child process that cannot begin, or dies again and again; the text says why."""
-
-
 class Child:
     """A process ``python -m module arguments``.
 
@@ -106,7 +102,12 @@ class Child:
             if len(self._started) > TRIES:
                 self._give_up(f"the process of {self.module} died {TRIES} times within {WITHIN:.0f} seconds")
                 return
-            said = await self._run()
+            try:
+                said = await self._run()
+            except Exception as error:  # it could not be started, or what it said could not be taken
+                print(f"{self.module}: {error!r}", file=sys.stderr, flush=True)
+                said = ""
+                await self._end()
             self.ready.clear()
             for answer in list(self._waiting.values()):
                 if not answer.done():
@@ -114,6 +115,12 @@ class Child:
             if said:
                 self._give_up(said)
                 return
+
+    async def _end(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+        await asyncio.sleep(0.5)
 
     def _give_up(self, why: str) -> None:
         if not self.failed.done():

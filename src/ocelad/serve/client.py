@@ -105,7 +105,8 @@ class Client:
 
     def undo(self, id: int) -> int:
         """Take an entry back."""
-        return int(self._send("DELETE", f"comparisons/{int(id)}")["id"])
+        who = {} if self.by is None else {"by": self.by}
+        return int(self._send("DELETE", f"comparisons/{int(id)}", params=who)["id"])
 
     def _comparison(self, a: Any, b: Any, y: int, request_id: str | None) -> dict[str, Any]:
         return self._said({**_pair(a, b), "y": int(y)}, request_id)

@@ -35,8 +35,11 @@ LOOK = 8
 TARGET = 0.1
 """An error that is good enough."""
 
-FARTHEST = 100_000
+FARTHEST = 2000
 """Answers that nobody would give: a trend that needs more is none."""
+
+FEW = 20
+"""Answers of which too few were asked to call it good."""
 
 
 class Course:
@@ -45,8 +48,10 @@ class Course:
     def __init__(self) -> None:
         self.running, self.alarm = Running(), ChangeAlarm()
         self.events: list[Event] = []
-        self.changed = 0
-        """After how many comparisons someone last said to judge differently."""
+        self.labels = [0, 0]
+        """How many were similar, and different."""
+        self.changes: list[dict[str, Any]] = []
+        """Who said, after how many comparisons, to judge differently, and in which entry."""
         self.recent: deque[int] = deque(maxlen=RECENT)
         self.bins = np.zeros((3, BINS))  # comparisons, sum of their probabilities, and how many were similar
         self.stride, self.blocks, self.open = FIRST, [], [0, 0]  # type: tuple[int, list[int], list[int]]
@@ -54,6 +59,7 @@ class Course:
     def add(self, trace: Trace, y: Array) -> None:
         """Take comparisons: what was predicted, and what was said."""
         p, similar = trace.probability, y > 0
+        self.labels = [self.labels[0] + int(similar.sum()), self.labels[1] + int((~similar).sum())]
         self.running.add(trace.squared_distance, trace.threshold, trace.loss, y, p)
         place = np.minimum((p * BINS).astype(np.int64), BINS - 1)
         for row, value in enumerate((np.ones(len(p)), p, similar)):
@@ -66,6 +72,10 @@ class Course:
                 self.events = [*self.events, event][-EVENTS:]
             self._count(miss)
         self.recent.extend(1 - miss for miss in wrong)
+
+    def change(self, id: int, t: int, by: str | None) -> None:
+        """Someone judges differently, after t comparisons."""
+        self.changes = [*self.changes, {"id": id, "t": t, "by": by}][-EVENTS:]
 
     def _count(self, miss: bool) -> None:
         self.open = [self.open[0] + 1, self.open[1] + miss]
@@ -94,6 +104,7 @@ class Course:
                 if count
             ],
             "curve": self.curve(),
+            "changes": [{**change} for change in self.changes],
             "alarms": [{"t": event.t, "kind": event.kind, "onset": event.onset} for event in self.events],
         }
 
@@ -102,10 +113,10 @@ class Course:
         times = [self.stride * (k + 1) for k in range(len(self.blocks))]
         errors = [missed / self.stride for missed in self.blocks]
         jumps = [event.onset for event in self.events if event.kind == "jump"]
-        since = max([self.changed, *jumps])
+        since = max([*jumps, *(change["t"] for change in self.changes)], default=0)
         later = [k for k, t in enumerate(times) if t - self.stride >= since]
         known: dict[str, Any] = {"t": times, "error": errors, "trend": [None] * len(times), "target": TARGET}
-        if sum(self.recent) >= (1 - TARGET) * RECENT:
+        if len(self.recent) >= FEW and sum(self.recent) >= (1 - TARGET) * len(self.recent):
             words, more = "good: 9 in 10 answers are foreseen", 0
         else:
             words, more = "too early for a trend", None
@@ -116,11 +127,12 @@ class Course:
             for k, x in zip(later, middle, strict=True):
                 known["trend"][k] = min(1.0, math.exp(height + slope * x))
             if more is None:
-                words = "no progress yet: no trend to go by"
+                words = "no end in sight yet: the trend is flat"
                 exponent = (math.log(TARGET) - height) / slope if slope < -0.02 else math.inf
                 if exponent < math.log(FARTHEST):
                     more = max(1, math.ceil(math.exp(exponent) + since - self.alarm.t))
-                    words = f"about {more} more answers until 9 in 10 are foreseen, if the trend holds"
+                    answers = "answer" if more == 1 else "answers"
+                    words = f"about {more} more {answers} until 9 in 10 are foreseen, if the trend holds"
         return {**known, "more": more, "words": words}
 
     # Saving
@@ -130,7 +142,8 @@ class Course:
         return {
             "running": self.running.state(),
             "alarm": self.alarm.state(),
-            "changed": self.changed,
+            "labels": self.labels,
+            "changes": self.changes,
             "events": [[event.t, event.kind, event.onset, event.strength] for event in self.events],
             "recent": list(self.recent),
             "bins": self.bins.tolist(),
@@ -141,7 +154,7 @@ class Course:
         self.running.restore(state["running"])
         self.alarm.restore(state["alarm"])
         self.events = [Event(*event) for event in state["events"]]
-        self.changed = state["changed"]
+        self.labels, self.changes = state["labels"], state["changes"]
         self.recent.extend(state["recent"])
         self.bins[:] = state["bins"]
         self.stride, self.blocks, self.open = state["curve"]

@@ -15,6 +15,9 @@ from ..platt import Decision
 from ..protocols import Array
 from .frames import Frame
 
+SOME = 500
+"""Points from which directions are taken: a picture need not be more exact."""
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -37,13 +40,6 @@ class Estimate:
         threshold, slope, shift, compressed = message["decision"]
         decision = Decision(threshold, slope, shift, bool(compressed))
         return cls(message["t"], message["version"], L, decision, tuple(message["features"]))
-
-    @classmethod
-    def euclidean(cls, X: Array) -> Estimate:
-        """The Euclidean distance of features that are measured in their standard deviations."""
-        spread = X.std(axis=0)
-        L = np.diag(np.where(spread > 0.0, 1.0 / np.where(spread > 0.0, spread, 1.0), 0.0))
-        return cls(0, 0, L, Decision(1.0), ())
 
     @property
     def n(self) -> int:
@@ -82,17 +78,36 @@ class Estimate:
         nearest = nearest[np.argsort(squares[nearest], kind="stable")]
         return nearest.tolist(), np.sqrt(squares[nearest])
 
-    def plane(self, X: Array, reference: Array | None) -> Array:
+    def plane(self, X: Array, reference: Array) -> Array:
         """The two directions in which the points X, seen in this metric, spread most: coordinates of shape (m, 2).
 
         They are turned, and mirrored, towards a reference of the same points, so that a picture does not flip.
         """
-        Z = (X - X.mean(axis=0)) @ self.factor.T
-        directions = np.linalg.eigh(Z.T @ Z)[1][:, ::-1][:, :2]
-        Z = Z @ directions
-        if Z.shape[1] < 2:
-            Z = np.column_stack([Z, np.zeros((len(Z), 2 - Z.shape[1]))])
-        if reference is not None:
-            U, _, V = np.linalg.svd(reference.T @ Z)
-            Z = Z @ (U @ V).T
-        return Z
+        X = X - X.mean(axis=0)
+        Z = X @ (self.factor.T @ _widest(_some(X) @ self.factor.T))
+        U, _, V = np.linalg.svd(reference.T @ Z)
+        return Z @ (U @ V).T
+
+
+def plain_plane(X: Array) -> Array:
+    """The same of the Euclidean distance of features that are measured in their standard deviations."""
+    spread = X.std(axis=0)
+    Z = (X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    return Z @ _widest(_some(Z))
+
+
+def _some(X: Array) -> Array:
+    """Points spread over all of them, enough to tell in which directions they lie."""
+    return X[:: -(-len(X) // SOME)]
+
+
+def _widest(Z: Array) -> Array:
+    """The two directions in which points spread most, in columns: by the smaller of Z'Z and ZZ'."""
+    if len(Z) < Z.shape[1]:
+        values, U = np.linalg.eigh(Z @ Z.T)
+        directions = Z.T @ (U / np.sqrt(np.maximum(values, 1e-12 * values[-1] + 1e-300)))
+    else:
+        directions = np.linalg.eigh(Z.T @ Z)[1]
+    directions = directions[:, ::-1][:, :2]
+    missing = 2 - directions.shape[1]
+    return np.column_stack([directions, np.zeros((len(directions), missing))]) if missing else directions

@@ -9,8 +9,10 @@ tracker has the same bits. An undo goes back to a snapshot from before the entry
 from __future__ import annotations
 
 import copy
+import math
 import sqlite3
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +73,8 @@ class Fold:
         """The last entry of the log that is in here."""
         self.t = 0
         """Comparisons learned."""
+        self.by_points = False
+        """Whether any of them is about points, not items."""
         self.tracker, self.course = MetricTracker(scale=self._scale), Course()
         self._left_out: set[int] = set()  # entries that were undone before they were reached
         self._said_at, self._said = 0, Judgements(self._repeats)
@@ -100,16 +104,17 @@ class Fold:
         if old:  # it has been learned: without it, then
             self._go_back(min(old))
             return
-        self._left_out |= {e.id for e in entries if e.id in gone}
+        # by their numbers: of a log that was salvaged, an entry may be missing whose undo is there
+        self._left_out |= {number for number in gone if number <= entries[-1].id}
         self._left_out -= {e.undoes for e in entries if e.undoes is not None}
         heard = [e for e in entries if e.id not in gone]
         said = [e for e in heard if e.kind == "comparison"]
-        changes = [e.id for e in heard if e.kind == "change"]
-        before = self.t + sum(e.id < changes[-1] for e in said) if changes else None
+        changes = [(e.id, self.t + sum(s.id < e.id for s in said), e.by) for e in heard if e.kind == "change"]
         if said:
             self._learn(said)
-        if before is not None:
-            self.course.changed = before
+        for change in changes:
+            self.course.change(*change)
+        self.by_points = self.by_points or any(e.x is not None for e in said)
         self.position = entries[-1].id
         if self.t - self._saved >= (EVERY if len(entries) < BLOCK else FAR):
             self.save()
@@ -186,16 +191,22 @@ class Fold:
 
     # What was said about items
 
-    def said(self) -> Judgements:
-        """Who said what about which items, up to the same entry."""
-        while self._said_at < self.position and self._items is not None:
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more to know of who said what about which items."""
+        return self._said_at < self.position and self._items is not None
+
+    def said(self, patience: float = math.inf) -> Judgements:
+        """Who said what about which items: up to the same entry, or as far as some seconds reach."""
+        end = time.monotonic() + patience
+        while self._said_at < self.position and self._items is not None and time.monotonic() < end:
             entries = read(self._db, self.stream, self._said_at, CHECKPOINT)
             gone = undone(self._db, self.stream, self._said_at)
             for entry in entries:
                 if entry.id <= self.position and entry.id not in gone:
                     self._hear(entry, self._items)
             self._said_at = min(entries[-1].id, self.position)
-            if len(entries) == CHECKPOINT:
+            if len(entries) == CHECKPOINT and self.position - self._said_at < 5 * CHECKPOINT:
                 self._marks = [*self._marks[-3:], (self._said_at, self._said.dumps())]
         return self._said
 
@@ -218,6 +229,7 @@ class Fold:
                 "stream": self.stream,
                 "t": self.t,
                 "scale": self._scale,
+                "by_points": self.by_points,
                 "seal": self._seal(self.position).hex(),
                 "course": self.course.state(),
                 "said_at": self._said_at,
@@ -240,16 +252,13 @@ class Fold:
         try:
             tracker, course = loads(snapshot.tracker), Course()
             course.restore(about["course"])
-            said, said_at, t = (
-                Judgements.loads(snapshot.judgements, self._repeats),
-                int(about["said_at"]),
-                int(about["t"]),
-            )
-        except (ValueError, LookupError, TypeError, AssertionError) as error:
-            left_out(path, f"it is damaged: {error}")
+            said, said_at = Judgements.loads(snapshot.judgements, self._repeats), int(about["said_at"])
+            t, by_points = int(about["t"]), bool(about["by_points"])
+        except Exception as error:  # whatever damage makes of it
+            left_out(path, f"it is damaged: {error!r}")
             return False
         self.tracker, self.course, self.t, self.position = tracker, course, t, snapshot.position
-        self._said, self._said_at = said, said_at
+        self._said, self._said_at, self.by_points = said, said_at, by_points
         return True
 
     def _seal(self, position: int) -> bytes:

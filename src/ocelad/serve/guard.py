@@ -12,7 +12,6 @@ import ipaddress
 import secrets
 import time
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -33,7 +32,7 @@ TOO_LARGE = f"the body must have at most {LARGEST} bytes"
 CODES = 1000
 """One-time links that can be open at a time."""
 
-OPEN = ("/healthz", "/readyz", "/login", "/page/favicon.svg")
+OPEN = ("/healthz", "/readyz", "/login", "/page/favicon.svg", "/page/style.css")
 """What needs no token."""
 
 ONCE = (b"host", b"origin", b"authorization", b"content-type", b"content-length", b"content-encoding")
@@ -41,12 +40,13 @@ ONCE = (b"host", b"origin", b"authorization", b"content-type", b"content-length"
 
 _HEAD = (
     '<!doctype html><html lang="en"><title>ocelad</title><meta name="viewport" content="width=device-width">'
-    '<link rel="icon" href="/page/favicon.svg"><h1>ocelad</h1>'
+    '<link rel="icon" href="/page/favicon.svg"><link rel="stylesheet" href="/page/style.css">'
+    '<header class="top"><h1><span class="mark">ocelad</span></h1></header>'
 )
-WELCOME = _HEAD + '<meta http-equiv="refresh" content="0; url=/"><a href="/">Go on</a>'
+WELCOME = _HEAD + '<meta http-equiv="refresh" content="0; url=/"><p class="waiting"><a href="/">Go on</a></p>'
 """What a one-time link shows: after a redirect from another site, a browser would not send the cookie."""
 
-SORRY = _HEAD + "<p>{}</p>"
+SORRY = _HEAD + '<p class="waiting">You need a link to come in, which works once. Ask for one: {}.</p>'
 """What a person is shown who is not let in."""
 
 HEADERS = {
@@ -138,7 +138,6 @@ class Guard:
 
     def __init__(self, app: ASGIApp, keys: Keys, hosts: set[str] | None, rate: float) -> None:
         self.app, self.keys, self.hosts, self.rates = app, keys, hosts, Rates(rate)
-        self.refused = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -153,7 +152,6 @@ class Guard:
             await send(message)
 
         if answer is not None:
-            self.refused += 1
             await answer(scope, receive, send_with_headers)
             return
         await self.app(scope, _Bounded(receive, scope), send_with_headers)
@@ -174,8 +172,8 @@ class Guard:
         if path == "/login":
             return self._login(scope, headers)
         if path not in OPEN and not self.keys.let_in(headers):
-            detail = "a token is needed: Authorization: Bearer ..., or a one-time link, for which you can ask"
-            answer = _sorry(scope, headers, 401, detail, "Authorization")
+            detail = "a token is needed: Authorization: Bearer ..., or the one-time link"
+            answer = _sorry(scope, headers, 401, detail, "Authorization", "whoever runs this service can make it")
             answer.headers["WWW-Authenticate"] = "Bearer"
             return answer
         return _check_body(headers, scope["method"])
@@ -189,16 +187,18 @@ class Guard:
             return welcome
         if cookie is None:
             detail = "this link has been used, or is none of this service: ask for a new one"
-            return _sorry(scope, headers, 403, detail, "code")
+            return _sorry(scope, headers, 403, detail, "code", "this one has been used, or is of another service")
         secure = scope.get("scheme") == "https"
         welcome.set_cookie(self.keys.cookie, cookie, DAYS * 86400, httponly=True, samesite="strict", secure=secure)
         return welcome
 
 
-def _sorry(scope: Scope, headers: dict[bytes, bytes], status: int, detail: str, field: str) -> Response:
+def _sorry(
+    scope: Scope, headers: dict[bytes, bytes], status: int, detail: str, field: str, words: str
+) -> Response:
     """In words if a person has opened a link, as a problem otherwise."""
     if scope["path"] in ("/", "/login") and b"text/html" in headers.get(b"accept", b""):
-        return HTMLResponse(SORRY.format(escape(detail)), status, {"Cache-Control": "no-store"})
+        return HTMLResponse(SORRY.format(words), status, {"Cache-Control": "no-store"})
     return problem(status, detail, field)
 
 

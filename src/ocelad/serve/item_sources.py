@@ -138,6 +138,8 @@ def _points(path: str, array: Array, digest: str) -> StoredItems:
 def _stored(
     path: str, ids: list[str], points: Array, features: tuple[str, ...], digest: str, **parts: Any
 ) -> StoredItems:
+    if not np.any(points != points[0]):
+        raise ValueError(f"{path}: all items have the same features, of which nothing can be learned")
     rest = {"columns": (), "texts": None, "images": None, "folder": None, "scale": "auto"} | parts
     try:
         return StoredItems(ids=ids, points=points, features=features, digest=digest, **rest)
@@ -158,7 +160,8 @@ def read_array(path: str) -> Array:
             else:  # as a map, which cannot claim to be larger than the file
                 found = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path}: it must be a .npy or .npz file with one array of numbers: {error}") from None
+        why = "" if "pickle" in str(error) else f": {error}"  # NumPy would advise to unpickle what is no array
+        raise ValueError(f"{path}: it must be a .npy or .npz file with one array of numbers{why}") from None
     if found.ndim != 2 or found.dtype.kind not in "fiu" or not found.size:
         got = f"{found.dtype} of shape {found.shape}"
         raise ValueError(f"{path}: it must have numbers in an array of shape (items, features), got {got}")

@@ -17,7 +17,7 @@ from typing import Any
 from .. import dumps, loads
 from ..closure import Closure
 from ..closure.grouping import groups_apart, implied_pairs
-from ..label.questions import Aim, Pair, Questions, either
+from ..label.questions import LATER, Aim, Pair, Questions, either
 from ..protocols import Array
 from ..tracker import MetricTracker
 
@@ -54,7 +54,8 @@ class Judgements:
         self.unsure: dict[Pair, int] = {}
         """Pairs that someone was unsure of, and the number of the event, the oldest first."""
         self.contradictions: list[dict[str, Any]] = []
-        self._reserved: dict[Pair, tuple[str, float]] = {}  # for whom, and until when: not part of the fold
+        # for whom, until when, and with which aim: not part of the fold
+        self._reserved: dict[Pair, tuple[str, float, Aim]] = {}
         self._drawn = 0
 
     # The fold
@@ -100,10 +101,12 @@ class Judgements:
         They are kept from now on, so that nobody else is asked meanwhile. None are left when all is known.
         """
         self._reserved = {pair: kept for pair, kept in self._reserved.items() if kept[1] > now}
-        found = [pair for pair, (who, _) in self._reserved.items() if who == by][:count]
+        self._reserved = {pair: kept for pair, kept in self._reserved.items() if kept[0] != by or kept[2] == aim}
+        found = [pair for pair, (who, *_) in self._reserved.items() if who == by][:count]
         if self.repeats > 1:
             again = (pair for pair, said in self.said.items() if by not in said and len(said) < self.repeats)
-            free = (pair for pair in again if pair not in self._reserved)
+            late = {pair for pair, when in self.unsure.items() if self.events - when <= LATER}
+            free = (pair for pair in again if pair not in self._reserved and pair not in late)
             found += [pair for pair, _ in zip(free, range(count - len(found)), strict=False)]
         asking = Questions(tracker, self.closure, X, aim)
         while len(found) < count:
@@ -113,7 +116,7 @@ class Judgements:
             if pair is None or either(*pair) in avoid:
                 break
             found.append(either(*pair))
-        self._reserved |= dict.fromkeys(found, (by, now + RESERVED))
+        self._reserved |= dict.fromkeys(found, (by, now + RESERVED, aim))
         return found
 
     def keep_reservations(self, other: Judgements) -> None:

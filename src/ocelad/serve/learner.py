@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 import traceback
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,16 @@ from .frames import Frame, packed
 from .items import StoredItems
 from .log import Refusal, connect
 from .pipes import Pipes
-from .stream_state import state
+from .stream_state import PATIENCE, state
 
 BLOCK = 256
 """Entries that are learned before messages are looked at again."""
 
 SHARE = 0.1
 """The share of its time in which it may publish what it has learned."""
+
+SLICE = 0.02
+"""Seconds for what was said of items, between two looks at messages."""
 
 AT_MOST = 64
 """Streams in memory; of more, those that were idle longest are put away."""
@@ -93,7 +97,7 @@ class Learner:
 
     def _patience(self) -> float:
         """Seconds to wait for a message: none while there is something to learn."""
-        if any(stream.fold.position < stream.last for stream in self.streams.values()):
+        if any(stream.fold.position < stream.last or stream.fold.is_behind for stream in self.streams.values()):
             return 0.0
         due = [stream.due for stream in self.streams.values() if stream.published < stream.fold.position]
         return min(max(min(due, default=1e9) - time.monotonic(), 0.0), 30.0)
@@ -101,8 +105,9 @@ class Learner:
     def _handle(self, frame: Frame) -> None:
         message = frame.message
         if "entries" in message:
-            stream = self.load(message["entries"])
-            stream.last = max(stream.last, message["last"])
+            with self._apart(message["entries"]):
+                stream = self.load(message["entries"])
+                stream.last = max(stream.last, message["last"])
             return
         reply: dict[str, Any] = {"n": message["n"]}
         blobs: list[bytes] = []
@@ -129,16 +134,29 @@ class Learner:
         stream.used = time.monotonic()
         return stream
 
+    @contextmanager
+    def _apart(self, name: str) -> Iterator[None]:
+        """An error of ours in one stream is told, and the stream is loaded anew: the others go on."""
+        try:
+            yield
+        except Exception:
+            traceback.print_exc()
+            self.streams.pop(name, None)
+
     def _learn(self) -> None:
-        for stream in self.streams.values():
-            if stream.fold.position < stream.last:
-                stream.fold.catch_up(stream.last, BLOCK)
+        for name, stream in list(self.streams.items()):
+            with self._apart(name):
+                if stream.fold.position < stream.last:
+                    stream.fold.catch_up(stream.last, BLOCK)
+                elif stream.fold.is_behind:
+                    stream.fold.said(SLICE)
 
     def _publish(self) -> None:
         now = time.monotonic()
-        for stream in self.streams.values():
+        for name, stream in list(self.streams.items()):
             if stream.published < stream.fold.position and now >= stream.due:
-                self.publish(stream)
+                with self._apart(name):
+                    self.publish(stream)
                 stream.due = time.monotonic() + (time.monotonic() - now) / SHARE
 
     def publish(self, stream: Loaded) -> None:
@@ -185,7 +203,7 @@ class Learner:
         if self.items is None:
             raise Refusal(409, "there are no items to ask about: start the service with a table of them")
         fold = stream.fold
-        pairs = fold.said().questions(
+        pairs = fold.said(PATIENCE).questions(
             fold.tracker, self.items.points, message["by"], message["aim"], time.monotonic(), message["count"]
         )
         return {"pairs": pairs}, []

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 Kind = Literal["comparison", "skip", "change", "undo"]
 
 NAME = "log.sqlite"
+SALVAGED = "salvaged"
 VERSION = 1
 _COLUMNS = "id, stream, request, kind, a, b, x, z, y, by, at, undoes, seal"
 _SCHEMA = """
@@ -219,6 +220,11 @@ class Log:
 # Reading
 
 
+def exists(folder: Path) -> bool:
+    """Whether a folder has a log."""
+    return (folder / NAME).exists()
+
+
 def connect(folder: Path) -> sqlite3.Connection:
     """The log for reading alone."""
     path = (folder / NAME).resolve()
@@ -240,6 +246,11 @@ def undone(db: sqlite3.Connection, stream: str, after: int = 0) -> set[int]:
     return {number for (number,) in db.execute(query, (after, stream))}
 
 
+def widths(db: sqlite3.Connection) -> set[int]:
+    """How many features points have."""
+    return {size // 8 for (size,) in db.execute("SELECT DISTINCT length(x) FROM entries WHERE x IS NOT NULL")}
+
+
 def streams(db: sqlite3.Connection) -> dict[str, int]:
     """The streams, and the number of the last entry of each."""
     return dict(db.execute("SELECT stream, max(id) FROM entries GROUP BY stream ORDER BY stream"))
@@ -250,9 +261,9 @@ def streams(db: sqlite3.Connection) -> dict[str, int]:
 
 def check(folder: Path) -> int:
     """The number of entries of a log, all of them checked. Raises `DamagedLog`, and says what is whole."""
-    path = folder / NAME
-    if not path.exists():
+    if not exists(folder):
         return 0
+    path = folder / NAME
     whole = damaged = 0
     first = ""
     for entry, problem in _checked(folder):
@@ -260,15 +271,15 @@ def check(folder: Path) -> int:
         first = first or (problem and f"entry {entry.id if entry else '?'}: {problem}")
     if damaged:
         raise DamagedLog(
-            f"{path}: the log is damaged ({first}). {whole} entries are whole: ocelad serve --salvage keeps them, "
-            "and moves the damaged file aside"
+            f"{path}: the log is damaged ({first}). {whole} entries are whole: ocelad serve --data {folder} "
+            "--salvage keeps them, and moves the damaged file aside"
         )
     return whole
 
 
 def salvage(folder: Path) -> tuple[int, Path]:
     """Put the entries that are whole into a new log: how many there are, and where the old one is now."""
-    path, new = folder / NAME, folder / "salvaged"
+    path, new = folder / NAME, folder / SALVAGED
     with suppress(FileNotFoundError):
         (new / NAME).unlink()
     log = Log(new)
@@ -286,10 +297,17 @@ def salvage(folder: Path) -> tuple[int, Path]:
     for suffix in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
             Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
-    (new / NAME).rename(path)
-    with suppress(OSError):
-        new.rmdir()
+    finish_salvage(folder)
     return count, aside
+
+
+def finish_salvage(folder: Path) -> None:
+    """Put the new log where it belongs, also if that was interrupted when the old one had just been moved."""
+    new = folder / SALVAGED
+    if not exists(folder) and exists(new):
+        (new / NAME).rename(folder / NAME)
+        with suppress(OSError):
+            new.rmdir()
 
 
 def _checked(folder: Path) -> Iterator[tuple[Entry | None, str]]:

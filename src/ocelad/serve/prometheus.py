@@ -57,14 +57,11 @@ class Figures:
             lines.append(f'ocelad_request_seconds_bucket{{operation="{operation}",le="+Inf"}} {total}')
             lines.append(f'ocelad_request_seconds_sum{{operation="{operation}"}} {self._seconds[operation]:.6f}')
             lines.append(f'ocelad_request_seconds_count{{operation="{operation}"}} {total}')
-        estimates = {name: 0 if s.estimate is None else s.estimate.version for name, s in of.streams.items()}
         gauges = {
             "ocelad_ready": int(of.ready),
             "ocelad_streams": len(of.streams),
             "ocelad_last_entry": max((stream.last for stream in of.streams.values()), default=0),
-            "ocelad_entries_not_published": sum(
-                max(0, stream.last - estimates[name]) for name, stream in of.streams.items() if estimates[name]
-            ),
+            "ocelad_entries_not_published": sum(len(stream.unlearned) for stream in of.streams.values()),
             "ocelad_answers_waiting_for_disk": of.writer.waiting,
             "ocelad_watchers": sum(len(stream.watchers) for stream in of.streams.values()),
         }

@@ -20,6 +20,9 @@ from .streams import Name, service, stream_router
 BEAT = 15.0
 """Seconds after which an event stream shows that it is alive."""
 
+PAGE = 1 << 19
+"""Bytes of points in a page of the log: all else would wait while more of them are written as text."""
+
 PAUSE = 0.25
 """Seconds between two events at least."""
 
@@ -122,13 +125,16 @@ async def get_log(
     after: Annotated[int, Query(ge=0, le=2**53, description="Entries after this number.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
 ) -> Response:
-    """The log of a stream, in order."""
+    """The log of a stream, in order; a page may have fewer entries than the limit if they have many features."""
     of = service(request)
     of.stream(name)
     entries = await of.reading(log.read, name, after, limit)
+    sizes = np.cumsum([len(entry.x or b"") + len(entry.z or b"") for entry in entries])
+    page = entries[: max(1, int(np.searchsorted(sizes, PAGE)))]
+    more = len(page) < len(entries) or len(entries) == limit
     gone = await of.reading(log.undone, name, after)
-    found = [_shown(entry, entry.id in gone) for entry in entries]
-    return JSONResponse({"comparisons": found, "next": entries[-1].id if len(entries) == limit else None})
+    found = [_shown(entry, entry.id in gone) for entry in page]
+    return JSONResponse({"comparisons": found, "next": page[-1].id if more else None})
 
 
 def _shown(entry: Entry, undone: bool) -> dict[str, Any]:

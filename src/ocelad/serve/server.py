@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 
 from ..files import write_text
-from ..folder_lock import lock_folder
+from ..folder_lock import LOCK, lock_folder
 from . import log
 from .app import application
 from .bounded_http import BoundedHttp
@@ -25,14 +25,12 @@ from .guard import Keys, allowed_hosts, is_local, read_token
 from .items import StoredItems, source_digest
 from .service import Service, Settings
 
+SETTINGS = "settings.json"
 PORTS = range(8350, 8450)
 """Tried one after the other, if none is given."""
 
-GRACE = 3
+GRACE = 2
 """Seconds in which requests under way may end after SIGTERM."""
-
-CONNECTIONS = 900
-"""At a time; many systems allow a process 1024 files."""
 
 PATIENCE = 2.5
 """Seconds after which it is said what takes so long."""
@@ -78,23 +76,52 @@ def serve(options: Options) -> None:
         raise ValueError(
             f"--host {options.host} can be reached from other machines: --token-file must name a file with a token"
         )
+    for name, given in (
+        ("TABLE", options.table),
+        ("--points", options.points),
+        ("--token-file", options.token_file),
+    ):
+        if given is not None and not Path(given).exists():
+            raise ValueError(f"{name}: there is no {given}")
     keys = Keys(None if options.token_file is None else read_token(Path(options.token_file)))
-    with lock_folder(options.folder):
-        if options.salvage:
-            count, aside = log.salvage(options.folder)
-            print(f"{count} entries are in the new log; the old one is {aside}")
-        asyncio.run(_serve(options, keys))
+    folder, new = options.folder, not options.folder.exists()
+    if not new and not folder.is_dir():
+        raise ValueError(f"--data must be a folder, and {folder} is a file")
+    try:
+        with lock_folder(folder):
+            log.finish_salvage(folder)
+            if options.salvage:
+                count, aside = log.salvage(folder)
+                print(f"{count} entries are in the new log; the old one is {aside}")
+            asyncio.run(_serve(options, keys))
+    except PermissionError as error:
+        raise ValueError(f"{error.filename}: {error.strerror}: --data names another folder") from None
+    finally:
+        if new:
+            _leave_nothing(folder)
+
+
+def _leave_nothing(folder: Path) -> None:
+    """Remove a folder that was made for a service that could not begin."""
+    if {path.name for path in folder.glob("*")} <= {LOCK}:
+        with suppress(OSError):
+            (folder / LOCK).unlink(missing_ok=True)
+            folder.rmdir()
 
 
 async def _serve(options: Options, keys: Keys) -> None:
     sockets = [_bind(options)]
-    service = Service(_settings(options))
+    new, settings = not log.exists(options.folder), _settings(options)
+    service = Service(settings)
     service.launch()
     server: Server | None = None
     try:
         if options.table or options.points:
             await _import_items(options)
         await service.begin()
+        write_text(options.folder / SETTINGS, json.dumps(settings.kept(), sort_keys=True) + "\n")
+        if new and service.items is None:
+            print(f"{options.folder} is new, and has no items: programs can send comparisons.", flush=True)
         hosts = allowed_hosts(options.host, options.allow_host)
         config = uvicorn.Config(
             application(service, keys, hosts, options.rate),
@@ -107,7 +134,6 @@ async def _serve(options: Options, keys: Keys) -> None:
             timeout_graceful_shutdown=GRACE,
             timeout_keep_alive=65,
             backlog=1024,
-            limit_concurrency=CONNECTIONS,
         )
         server = Server(config, service)
         watch = asyncio.create_task(_watch(server, service, options, sockets[0], keys))
@@ -134,6 +160,8 @@ class Server(uvicorn.Server):
         self.service = service
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self.service.closing:
+            print("Stopping ...", flush=True)
         self.service.closing = True
         for stream in self.service.streams.values():
             stream.wake()
@@ -187,12 +215,13 @@ def _bind(options: Options) -> socket.socket:
             continue
         bound.set_inheritable(False)
         return bound
-    raise OSError(f"--host {options.host}, --port {options.port or PORTS[-1]}: {failure}")
+    hint = "" if options.port is None else "; without --port, one that is free is found"
+    raise OSError(f"--host {options.host}, --port {options.port or PORTS[-1]}: {failure}{hint}")
 
 
 def _settings(options: Options) -> Settings:
-    """As given, as last time, or the defaults; and for the next time."""
-    path = options.folder / "settings.json"
+    """As given, as last time, or the defaults."""
+    path = options.folder / SETTINGS
     known: dict[str, Any] = {}
     if path.exists():
         try:
@@ -204,9 +233,7 @@ def _settings(options: Options) -> Settings:
     given = {"title": options.title, "aim": options.aim, "repeats": options.repeats}
     known |= {name: value for name, value in given.items() if value is not None}
     known.setdefault("title", Path(name).name if name else "ocelad")
-    settings = Settings(options.folder, **known)
-    write_text(path, json.dumps(known, sort_keys=True) + "\n")
-    return settings
+    return Settings(options.folder, **known)
 
 
 async def _import_items(options: Options) -> None:
@@ -225,5 +252,6 @@ async def _import_items(options: Options) -> None:
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     _, words = await process.communicate()
     if process.returncode:
-        raise ValueError(words.decode().strip().rpartition("\n")[2])
+        said = words.decode(errors="replace").strip().rpartition("\n")[2]
+        raise ValueError(said or f"the items could not be read (the process ended with {process.returncode})")
     sys.stderr.write(words.decode())

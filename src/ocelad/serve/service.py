@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 from ..protocols import Array
 from . import log
 from .child import Child
-from .estimate import Estimate
+from .estimate import Estimate, plain_plane
 from .frames import Frame
 from .items import StoredItems
 from .log import Entry, Refusal
@@ -46,6 +47,8 @@ class Stream:
     watchers: set[asyncio.Event] = field(default_factory=set)
     shown: tuple[int, dict[str, Any]] | None = None  # a state, and the entry it is of
     asking: asyncio.Task[dict[str, Any]] | None = None
+    asked: int = 0  # the entry that it is to be of, at least
+    unlearned: deque[int] = field(default_factory=deque)  # entries since the last publication
     drawn: tuple[int, Array] | None = None  # the picture of a version
     told: bool = False  # whether the learner has to know of it
 
@@ -62,6 +65,10 @@ class Settings:
     title: str = "ocelad"
     aim: str = "metric"
     repeats: int = 1
+
+    def kept(self) -> dict[str, Any]:
+        """What the next start is to know."""
+        return {"title": self.title, "aim": self.aim, "repeats": self.repeats}
 
 
 class Service:
@@ -90,6 +97,11 @@ class Service:
         self.writer.begin()
         await _first(self.writer)
         self._db = log.connect(self.settings.data)
+        if self.items is not None and (other := await self.reading(log.widths) - {self.items.points.shape[1]}):
+            raise ValueError(
+                f"{self.settings.data}: its log has points with {min(other)} features, and the items have "
+                f"{self.items.points.shape[1]}: start with another --data folder"
+            )
         found = await self.reading(log.streams)
         self.streams = {name: Stream(name, last) for name, last in found.items()}
         self.streams.setdefault("default", Stream("default"))
@@ -123,6 +135,8 @@ class Service:
             stream.told = False
         else:
             stream.estimate = Estimate.of(frame)
+            while stream.unlearned and stream.unlearned[0] <= frame.message["version"]:
+                stream.unlearned.popleft()
             stream.wake()
 
     async def reading(self, query: Callable[..., T], *given: Any) -> T:
@@ -180,7 +194,7 @@ class Service:
         added = [(number, known) for number, known in frame.message["added"]]
         for entry, (_, known) in zip(entries, added, strict=True):
             self.counts[f"{entry.kind}s"] += not known
-        self._told(name, max(number for number, _ in added))
+        self._told(name, [number for number, known in added if not known] or [number for number, _ in added][-1:])
         return added
 
     async def undo(self, name: str, id: int, by: str | None) -> tuple[int, bool]:
@@ -190,7 +204,7 @@ class Service:
         frame = await self.writer.ask({"stream": name, "undo": id, "by": by})
         number, known = frame.message["added"][0]
         self.counts["undos"] += not known
-        self._told(name, number)
+        self._told(name, [number])
         return number, known
 
     def _check_load(self, name: str) -> None:
@@ -199,12 +213,13 @@ class Service:
         stream = self.streams.get(name)
         if stream is None:
             self._make_room()
-        elif stream.estimate is not None and stream.last - stream.estimate.version > BEHIND:
+        elif len(stream.unlearned) > BEHIND:
             raise Refusal(503, "learning is far behind: try again in a moment")
 
-    def _told(self, name: str, last: int) -> None:
+    def _told(self, name: str, numbers: list[int]) -> None:
         stream = self.streams.setdefault(name, Stream(name))
-        stream.last, stream.told = max(stream.last, last), True
+        stream.unlearned.extend(number for number in numbers if number > stream.last)
+        stream.last, stream.told = max(stream.last, *numbers), True
         self.learner.tell({"entries": name, "last": stream.last})
         stream.wake()
 
@@ -229,23 +244,21 @@ class Service:
         stream = self.open(name)
         if stream.shown is not None and stream.shown[0] == stream.last:
             return stream.shown[1]
-        if stream.asking is None or stream.asking.done():
-            stream.asking = asyncio.create_task(self._state(stream))
+        if stream.asking is None or stream.asking.done() or stream.asked < stream.last:
+            stream.asking, stream.asked = asyncio.create_task(self._state(stream)), stream.last
         return await asyncio.shield(stream.asking)
 
     async def _state(self, stream: Stream) -> dict[str, Any]:
-        last = stream.last
         state: dict[str, Any] = (await self.ask(stream, "state")).message["state"]
-        state |= {"last": last, "track": self.track_command()}
+        state |= {"last": max(stream.last, state["version"]), "track": self.track_command(state.pop("by_points"))}
         stream.shown = (state["version"], state)
         return state
 
-    def track_command(self) -> str:
+    def track_command(self, by_points: bool) -> str:
         """How to learn the exported answers again, from the files alone."""
-        if self.items is None:
-            return "ocelad track answers.csv"
-        scale = "" if self.items.scale == "features" else f" --scale {self.items.scale}"
-        return f"ocelad track answers.csv --items items.csv{scale}"
+        items = "" if self.items is None or by_points else " --items items.csv"
+        scale = "" if self.items is None or self.items.scale == "features" else f" --scale {self.items.scale}"
+        return f"ocelad track answers.csv{items}{scale}"
 
     async def plane(self, name: str) -> tuple[Estimate | None, Array]:
         """The items in two dimensions: by the metric or, before there is one, by their largest variance."""
@@ -269,8 +282,7 @@ class Service:
 
 
 def _plane(points: Array, estimate: Estimate | None, reference: Array | None) -> Array:
-    plain = Estimate.euclidean(points)
-    start = plain.plane(points, None) if reference is None else reference
+    start = plain_plane(points) if reference is None else reference
     return start if estimate is None else estimate.plane(points, start)
 
 

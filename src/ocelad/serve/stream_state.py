@@ -9,6 +9,9 @@ import numpy as np
 from ..watch.history import expert_name
 from .fold import Fold
 
+PATIENCE = 0.5
+"""Seconds for who said what of items; of a long log the rest is known a moment later."""
+
 TOP = 12
 """Features that are named, those that matter most."""
 
@@ -16,8 +19,10 @@ TOP = 12
 def state(fold: Fold) -> dict[str, Any]:
     """All that is shown of a stream."""
     known: dict[str, Any] = {"stream": fold.stream, "t": fold.t, "version": fold.position}
-    known |= fold.said().summary(fold.items) | fold.course.summary()
-    known["counts"]["undone"] = fold.undone()
+    known |= fold.said(PATIENCE).summary(fold.items) | fold.course.summary()
+    similar, different = fold.course.labels
+    known["counts"] |= {"similar": similar, "different": different, "undone": fold.undone()}
+    known["by_points"] = fold.by_points
     for said in known["contradictions"]:
         said |= {side: fold.name(said[side]) for side in ("a", "b")}
     return known | {"experts": _experts(fold), "features": _relevance(fold)}

@@ -135,6 +135,8 @@ class JsonLines:
     def __init__(self, lines: Lines) -> None:
         first = lines.begin()
         lines.put_back(first)
+        if not b"".join(first).strip():
+            raise ValueError(f"{lines.name}: it is empty")
         try:
             self.header = list(flat(_parsed(b"".join(first[-1:]).decode("utf-8"))))
         except ValueError as error:
@@ -148,7 +150,12 @@ def _parsed(line: str) -> dict[str, Any]:
     try:
         record = json.loads(line.removeprefix("\ufeff"))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"it is not JSON: {error}") from None
+        why = (
+            "nested too deeply"
+            if isinstance(error, RecursionError)
+            else f"{error.msg} at character {error.pos + 1}"
+        )
+        raise ValueError(f"it is not JSON: {why}") from None
     if not isinstance(record, dict):
         raise ValueError(f"it must be a JSON object, got {line.strip()[:40]}")
     return record

@@ -56,7 +56,7 @@ export class Answers {
     const body = { request_id, by };
     if (question) Object.assign(body, { a: question.a.id, b: question.b.id });
     if (kind === "comparison") body.y = y;
-    const answered = { request_id, kind, question, y, id: null, at: moment() };
+    const answered = { request_id, kind, question, body, id: null, at: moment() };
     this.stack.push(answered);
     session.set(this.undoPrefix + request_id, answered);
     if (this.stack.length > DEPTH) session.remove(this.undoPrefix + this.stack.shift().request_id);
@@ -72,7 +72,7 @@ export class Answers {
     if (last.question) this.given.delete(pairKey(last.question));
     const waiting = this.queue.find((entry) => entry.request_id === last.request_id);
     if (waiting && !waiting.tried) this.#drop(waiting); // it never left: nobody needs to know
-    else this.#push({ request_id: randomId(), kind: "undo", of: last.request_id, id: last.id });
+    else this.#push({ request_id: randomId(), kind: "undo", of: last.request_id, id: last.id, first: last.kind, body: last.body });
     this.on.changed();
     return last;
   }
@@ -112,12 +112,16 @@ export class Answers {
     try {
       entry.tried = true;
       if (entry.kind !== "undo") this.#acknowledge(entry, await this.api.post(PATHS[entry.kind], entry.body));
-      else if (entry.id === null) this.#drop(entry); // what it takes back was refused
-      else this.#acknowledge(entry, await this.api.undo(entry.id));
+      else this.#acknowledge(entry, await this.api.undo(entry.id ?? (await this.#number(entry)), entry.body.by));
     } catch (problem) {
       if (problem.passing) await this.#pause(problem);
       else this.#refuse(entry, problem);
     }
+  }
+
+  /** The number of what is taken back, if another tab has sent it: it is known by its request_id. */
+  async #number(entry) {
+    return (await this.api.post(PATHS[entry.first], entry.body)).id;
   }
 
   #acknowledge(entry, answer) {
@@ -143,6 +147,7 @@ export class Answers {
   #refuse(entry, problem) {
     this.trouble = null;
     this.#drop(entry);
+    this.queue.filter((other) => other.of === entry.request_id).forEach((undo) => this.#drop(undo));
     this.stack = this.stack.filter((other) => other.request_id !== entry.request_id);
     session.remove(this.undoPrefix + entry.request_id);
     this.on.refused(entry, problem);

@@ -32,8 +32,9 @@ export class Api {
     return request("POST", `${this.base}/${path}`, body);
   }
 
-  undo(id) {
-    return request("DELETE", `${this.base}/comparisons/${encodeURIComponent(id)}`);
+  undo(id, by) {
+    const who = new URLSearchParams({ by });
+    return request("DELETE", `${this.base}/comparisons/${encodeURIComponent(id)}?${who}`);
   }
 
   info() {

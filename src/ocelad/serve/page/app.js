@@ -42,7 +42,6 @@ const answers = new Answers(api, {
   changed: () => {
     showStatus(answers, sayMore);
     byId("undo").disabled = answers.stack.length === 0;
-    notes.changed(answers.stack);
   },
   acknowledged: (entry, ms) => {
     if (entry.question && ms !== null) times.acknowledged(ms);

@@ -27,6 +27,7 @@ export function onKeys(actions) {
   }
 
   document.addEventListener("keydown", (event) => {
+    if (!event.key) return; // a browser that fills in a form sends such
     const name = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     const modified = event.ctrlKey || event.altKey || event.metaKey || event.shiftKey;
     if (event.repeat && (name || (event.key === "Enter" && event.target.closest("#buttons")))) {

@@ -48,8 +48,11 @@ export function inIdleTime(...steps) {
   let value;
   let waiting = [];
   const run = () => {
-    waiting.shift()(value);
-    if (waiting.length) later(run, { timeout: 300 });
+    try {
+      waiting.shift()(value);
+    } finally {
+      if (waiting.length) later(run, { timeout: 300 }); // also if a step fails
+    }
   };
   return (latest) => {
     value = latest;

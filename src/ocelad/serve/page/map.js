@@ -64,7 +64,7 @@ export class ItemMap {
     try {
       this.#take(await this.api.get("map", { limit: MOST, color: byId("color").value }));
     } catch {
-      // nothing to draw yet, or no connection: the next state asks again
+      this.version = null; // nothing to draw yet, or no connection: the next state asks again
     }
     this.asking = false;
     if (this.again) this.refresh();

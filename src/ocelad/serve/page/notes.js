@@ -3,7 +3,6 @@
 import { element } from "./pair.js";
 
 const MOST = 40;
-const LAST = Number.MAX_SAFE_INTEGER; // of what has no number in the log yet
 const name = (y) => (y > 0 ? "similar" : "different");
 
 export class Notes {
@@ -12,9 +11,8 @@ export class Notes {
     this.list = list;
     this.say = say;
     this.own = []; // what this page has to say: refused answers
-    this.changes = []; // "I judge differently now", as said in this browser
     this.seen = null;
-    this.state = { alarms: [], contradictions: [] };
+    this.state = { alarms: [], changes: [], contradictions: [] };
     this.#draw([]);
   }
 
@@ -24,25 +22,9 @@ export class Notes {
     this.#draw(this.#all());
   }
 
-  /** `stack` has the answers that were given here. */
-  changed(stack) {
-    let question = 1;
-    this.changes = [];
-    for (const { request_id, kind, question: pair, id } of stack) {
-      if (pair) question += 1;
-      else if (kind === "change") this.changes.push({ ...change(question), order: id ?? LAST, key: request_id });
-    }
-    this.#refresh();
-  }
-
   update(state, me) {
     this.state = state;
     this.me = me;
-    this.seen ??= new Set(this.#all().map(({ key }) => key)); // what was there at the start is not said
-    this.#refresh();
-  }
-
-  #refresh() {
     const notes = this.#all();
     const keys = notes.map(({ key }) => key);
     if (String(keys) === String(this.keys)) return;
@@ -50,7 +32,7 @@ export class Notes {
     this.#draw(notes);
     const fresh = notes.find(({ key }) => key && this.seen && !this.seen.has(key));
     if (fresh) this.say(`${fresh.title}. ${fresh.detail}`);
-    keys.forEach((key) => this.seen?.add(key));
+    this.seen = new Set([...(this.seen ?? []), ...keys]); // what was there at the start is not said
   }
 
   #all() {
@@ -60,7 +42,8 @@ export class Notes {
       order: found.id,
       key: `c${found.id}`,
     }));
-    return [...this.own, ...[...this.changes, ...alarms, ...others].sort((p, q) => q.order - p.order)].slice(0, MOST);
+    const changes = this.state.changes.map((found) => ({ ...change(found, this.me), order: found.id, key: `d${found.id}` }));
+    return [...this.own, ...[...alarms, ...changes, ...others].sort((p, q) => q.order - p.order)].slice(0, MOST);
   }
 
   #draw(notes) {
@@ -72,9 +55,10 @@ export class Notes {
   }
 }
 
-function change(question) {
-  const detail = "What was said before that implies nothing any more, and may be asked again. Undo takes this back.";
-  return { title: `You judge differently since question ${question}`, detail, kind: "alarm" };
+function change({ t, by }, me) {
+  const who = by === me ? "You judge" : `${by || "Someone"} judges`;
+  const detail = "What was said before implies nothing any more, and may be asked again. Undo takes this back.";
+  return { title: `${who} differently since answer ${t}`, detail, kind: "alarm" };
 }
 
 function alarm({ t, kind, onset }) {

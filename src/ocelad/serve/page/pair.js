@@ -12,6 +12,8 @@ export function element(tag, className = "", ...children) {
   return node;
 }
 
+const LARGE = 40; // letters of a cell that is shown large
+
 const words = (item) => item.text ?? (item.cells?.length ? null : String(item.id));
 
 /** Replaces what `stage` holds by the question. */
@@ -88,7 +90,8 @@ function cells(a, b, below) {
   });
   const caption = element("caption", "hidden", "The two items; the sign ≠ marks what differs.");
   const table = element("table", "cells", caption, element("thead", "", head), element("tbody", "", ...rows));
-  const roomy = !below && names.length <= 6;
+  const longest = Math.max(...[...a.cells, ...b.cells].map(([, value]) => String(value).length));
+  const roomy = !below && names.length <= 6 && longest <= LARGE;
   const frame = element("div", `table scroll ${roomy ? "roomy" : ""}`, table);
   frame.dataset.label = "Cells of the two items";
   return frame;
