@@ -361,6 +361,25 @@ class TestNothingIsLost:
         person.saved()
         assert person.kept() == given
 
+    def test_undo_of_what_another_tab_has_sent(self, come):
+        person = come(stream="tabs-undo", said=["status of 503"])
+        refuse = {"status": 503, "headers": {"Retry-After": "60"}, "json": {"detail": "not now"}}
+        pair = person.asked()
+        person.page.route("**/comparisons", lambda route: route.fulfill(**refuse))
+        person.press("s")
+        person.shows("#status-words", "not now")
+        key, text = person.page.evaluate("Object.entries(localStorage).find(([key]) => key.includes('.answer.'))")
+        path = f"/v1/streams/{person.stream}/comparisons"
+        assert person.service.request("POST", path, json.loads(text)["body"])[0] == 201  # as another tab would
+        person.page.evaluate("(key) => localStorage.removeItem(key)", key)
+        person.page.unroute("**/comparisons")
+        person.page.reload()
+        person.asked()
+        assert person.kept() == [(*pair, 1)]
+        person.press("z")
+        person.saved()
+        assert person.kept() == []
+
     def test_who_answers_is_kept(self, come):
         person = come(stream="name")
         person.asked()
