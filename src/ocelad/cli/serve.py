@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -52,6 +53,8 @@ def serve(**options: Any) -> None:
         import uvicorn  # noqa: F401
     except ImportError:
         raise click.ClickException('ocelad serve needs a few packages: pip install "ocelad[cli,serve]"') from None
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # before NumPy: the processors are needed for other processes
     from ..serve import server
 
     server.serve(server.Options(**options))
