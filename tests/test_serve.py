@@ -21,7 +21,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the service needs the extra serve")
 
 from ocelad import MetricTracker, dumps, load, loads
-from ocelad.serve import Client, ServiceError, log
+from ocelad.serve import Client, ServiceError, log, salvage
 from ocelad.serve.fold import Fold
 from running import Running
 
@@ -344,19 +344,19 @@ class TestGoingOn:
             writer.undo("s", 5)
             writer.commit()
             writer._db.execute("UPDATE entries SET y = -y WHERE id = 5")
-        assert log.salvage(tmp_path)[0] == 700
+        assert salvage.salvage(tmp_path)[0] == 700
         with closing(log.connect(tmp_path)) as db:
             fold = Fold("s", db, tmp_path / "a", None)
             assert fold.catch_up(most=5000)
             assert fold.t == 699
 
     def test_a_salvage_that_was_interrupted_is_finished(self, tmp_path):
-        with closing(log.Log(tmp_path / log.SALVAGED)) as writer:
+        with closing(log.Log(tmp_path / salvage.SALVAGED)) as writer:
             writer.add("s", log.Entry(0, "s", "r", "change"))
             writer.commit()
-        log.finish_salvage(tmp_path)
-        assert log.check(tmp_path) == 1
-        assert not (tmp_path / log.SALVAGED).exists()
+        salvage.finish_salvage(tmp_path)
+        assert salvage.check(tmp_path) == 1
+        assert not (tmp_path / salvage.SALVAGED).exists()
 
     def test_a_stream_that_cannot_be_loaded_leaves_the_others_alone(self, fresh):
         fresh.post("comparisons", answers(fresh, 5))
@@ -631,7 +631,7 @@ def test_no_room_on_the_disk(tmp_path):
             running.post("comparisons", {**first, "request_id": f"full {k}"})
         assert running.learned()["t"] == 6
         running.stop()
-    assert log.check(tmp_path / "data") == 6
+    assert salvage.check(tmp_path / "data") == 6
 
 
 def test_no_room_on_a_small_disk(tmp_path):
@@ -666,6 +666,6 @@ def test_no_room_on_a_small_disk(tmp_path):
                 )
             assert running.learned()["t"] == taken + 5
             running.stop()
-        assert log.check(disk / "data") == taken + 5
+        assert salvage.check(disk / "data") == taken + 5
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -20,9 +20,8 @@ from typing import Any, Literal, NamedTuple
 Kind = Literal["comparison", "skip", "change", "undo"]
 
 NAME = "log.sqlite"
-SALVAGED = "salvaged"
 VERSION = 1
-_COLUMNS = "id, stream, request, kind, a, b, x, z, y, by, at, undoes, seal"
+COLUMNS = "id, stream, request, kind, a, b, x, z, y, by, at, undoes, seal"
 _SCHEMA = """
 CREATE TABLE entries (
   id INTEGER PRIMARY KEY, stream TEXT NOT NULL, request TEXT, kind TEXT NOT NULL, a TEXT, b TEXT, x BLOB, z BLOB,
@@ -73,10 +72,6 @@ class Added(NamedTuple):
 
     id: int
     known: bool
-
-
-class DamagedLog(ValueError):
-    """A log in which entries were changed or are missing."""
 
 
 class Log:
@@ -193,7 +188,7 @@ class Log:
             self._before = self.last, self._seal
 
     def _one(self, where: str, *values: Any) -> Entry | None:
-        found = self._db.execute(f"SELECT {_COLUMNS} FROM entries WHERE {where}", values).fetchone()
+        found = self._db.execute(f"SELECT {COLUMNS} FROM entries WHERE {where}", values).fetchone()
         return None if found is None else Entry(*found)
 
     def _check_width(self, stream: str, entry: Entry, width: int | None) -> None:
@@ -209,10 +204,17 @@ class Log:
                 raise Refusal(422, detail, name)
         self._widths[stream] = expected
 
+    def keep(self, entry: Entry) -> None:
+        """Add an entry of another log as it is, under its own number."""
+        self._begin()
+        self._write(entry)
+
     def _insert(self, entry: Entry) -> int:
-        entry = entry._replace(id=self.last + 1, at=time.time())
+        return self._write(entry._replace(id=self.last + 1, at=time.time()))
+
+    def _write(self, entry: Entry) -> int:
         entry = entry._replace(seal=entry.sealed(self._seal))
-        self._db.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES ({','.join('?' * len(entry))})", entry)
+        self._db.execute(f"INSERT INTO entries ({COLUMNS}) VALUES ({','.join('?' * len(entry))})", entry)
         self.last, self._seal = entry.id, entry.seal
         return entry.id
 
@@ -236,7 +238,7 @@ def read(source: Path | sqlite3.Connection, stream: str, after: int = 0, limit: 
     if isinstance(source, Path):
         with closing(connect(source)) as db:
             return read(db, stream, after, limit)
-    query = f"SELECT {_COLUMNS} FROM entries WHERE stream = ? AND id > ? ORDER BY id LIMIT ?"
+    query = f"SELECT {COLUMNS} FROM entries WHERE stream = ? AND id > ? ORDER BY id LIMIT ?"
     return list(map(Entry._make, source.execute(query, (stream, after, limit))))
 
 
@@ -254,75 +256,3 @@ def widths(db: sqlite3.Connection) -> set[int]:
 def streams(db: sqlite3.Connection) -> dict[str, int]:
     """The streams, and the number of the last entry of each."""
     return dict(db.execute("SELECT stream, max(id) FROM entries GROUP BY stream ORDER BY stream"))
-
-
-# Damage
-
-
-def check(folder: Path) -> int:
-    """The number of entries of a log, all of them checked. Raises `DamagedLog`, and says what is whole."""
-    if not exists(folder):
-        return 0
-    path = folder / NAME
-    whole = damaged = 0
-    first = ""
-    for entry, problem in _checked(folder):
-        whole, damaged = whole + (not problem), damaged + bool(problem)
-        first = first or (problem and f"entry {entry.id if entry else '?'}: {problem}")
-    if damaged:
-        raise DamagedLog(
-            f"{path}: the log is damaged ({first}). {whole} entries are whole: ocelad serve --data {folder} "
-            "--salvage keeps them, and moves the damaged file aside"
-        )
-    return whole
-
-
-def salvage(folder: Path) -> tuple[int, Path]:
-    """Put the entries that are whole into a new log: how many there are, and where the old one is now."""
-    path, new = folder / NAME, folder / SALVAGED
-    with suppress(FileNotFoundError):
-        (new / NAME).unlink()
-    log = Log(new)
-    with closing(log):
-        count = 0
-        for entry, problem in _checked(folder):
-            if entry is not None and not problem:
-                log._begin()
-                again = entry._replace(seal=entry.sealed(log._seal))
-                log._db.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES ({','.join('?' * len(again))})", again)
-                log.last, log._seal, count = again.id, again.seal, count + 1
-        log.commit()
-        log._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    aside = folder / f"log.damaged-{time.strftime('%Y%m%d-%H%M%S')}.sqlite"
-    for suffix in ("", "-wal", "-shm"):
-        with suppress(FileNotFoundError):
-            Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
-    finish_salvage(folder)
-    return count, aside
-
-
-def finish_salvage(folder: Path) -> None:
-    """Put the new log where it belongs, also if that was interrupted when the old one had just been moved."""
-    new = folder / SALVAGED
-    if not exists(folder) and exists(new):
-        (new / NAME).rename(folder / NAME)
-        with suppress(OSError):
-            new.rmdir()
-
-
-def _checked(folder: Path) -> Iterator[tuple[Entry | None, str]]:
-    """All entries that can be read, each with what is wrong with it."""
-    try:
-        with closing(sqlite3.connect(folder / NAME, timeout=5.0)) as db:
-            rows: Iterable[Any] = db.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY id")
-            before = b""
-            for row in rows:
-                entry = Entry._make(row)
-                whole = entry.seal == entry.sealed(before)
-                yield entry, "" if whole else "it was changed, or one before it is missing"
-                before = entry.seal
-            words = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if words != "ok":
-                yield None, str(words)
-    except sqlite3.DatabaseError as error:
-        yield None, str(error)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from .frames import Frame, packed
-from .log import Entry, Log, Refusal, check
+from .log import Entry, Log, Refusal
 from .pipes import Pipes
+from .salvage import check
 
 
 def main(folder: str) -> None:

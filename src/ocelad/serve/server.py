@@ -18,7 +18,7 @@ import uvicorn
 
 from ..files import write_text
 from ..folder_lock import LOCK, lock_folder
-from . import log
+from . import log, salvage
 from .app import application
 from .bounded_http import BoundedHttp
 from .guard import Keys, allowed_hosts, is_local, read_token
@@ -89,9 +89,9 @@ def serve(options: Options) -> None:
         raise ValueError(f"--data must be a folder, and {folder} is a file")
     try:
         with lock_folder(folder):
-            log.finish_salvage(folder)
+            salvage.finish_salvage(folder)
             if options.salvage:
-                count, aside = log.salvage(folder)
+                count, aside = salvage.salvage(folder)
                 print(f"{count} entries are in the new log; the old one is {aside}")
             asyncio.run(_serve(options, keys))
     except PermissionError as error:
