@@ -183,7 +183,7 @@ def test_bad_objects_are_named(line, message, tmp_path):
     ("name", "text", "message"),
     [
         ("t.csv", "", "it is empty"),
-        ("t.jsonl", "", "it is not JSON"),
+        ("t.jsonl", "", "it is empty"),
         ("t.csv", "a,a\n", "two columns 'a'"),
         ("t.txt", "", "its format is not told by its name"),
         ("t.csv", "x\0_\0a\0", "t.csv: it is not UTF-8 text"),
