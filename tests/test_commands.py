@@ -238,3 +238,15 @@ def test_help_has_an_example_and_a_word_on_every_option(monkeypatch, capsys, com
     assert f"ocelad {command} " in capsys.readouterr().out
     options = [each for each in cli.main.get_command(None, command).params if isinstance(each, click.Option)]
     assert all(option.help for option in options)
+
+
+def test_spark_size_says_what_a_fleet_needs(monkeypatch, capsys):
+    words = ["spark-size", "--keys", "1e6", "--per-day", "1e9", "--n", "25", "--t", "100"]
+    assert run(monkeypatch, *words) == 0
+    assert [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "cores busy",
+        "state of a key",
+        "state of all",
+        "checkpoints a day",
+        "buckets",
+    ]

@@ -22,6 +22,7 @@ COMMANDS = {
     "plot": "Draw PATH: the folder of a run of ocelad track, its timeline.csv, or a file of ocelad.save.",
     "score": "Measure the pairs of TABLE with the metric of TRACKER, which does not change.",
     "serve": "Serve a page on which people compare the items of TABLE, and an HTTP API for programs.",
+    "spark-size": "Say how many cores, how much state and how many buckets a fleet on Spark needs.",
     "study": "Run the paper's experiments, choose their rates, and report on them.",
     "track": "Track the metric behind a table, or behind standard input if TABLE is -.",
     "warmup": "Compile the kernels ahead of time.",
@@ -36,7 +37,8 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
-        return getattr(import_module(f"{__name__}.{name}"), name) if name in COMMANDS else None
+        module = name.replace("-", "_")
+        return getattr(import_module(f"{__name__}.{module}"), module) if name in COMMANDS else None
 
     def invoke(self, context: click.Context) -> Any:
         """What is wrong with an input is said in a line, without a traceback."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Hashable, Mapping
 from itertools import accumulate, pairwise
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine.checks import take
-from ..state import contents, pack, unpack
+from ..state import LIMIT, contents, pack, unpack
 from ..state.container import Arrays
 from ..state.features import Unsaved
 from ..state.header import check_count, check_keys, check_names
@@ -102,12 +103,24 @@ def rebuild(
             raise ValueError(f"n_features and feature_names must be those of the prior, got {n} and {known}")
     else:
         fleet = KeyedTrackers(tracker, history=history)
-        if n:
-            fleet._new, tracker.n_features_in_ = tracker, n
-            if known is not None:
-                tracker.feature_names_in_ = np.array(known, dtype=object)
-    fleet._kept.update(zip(keys, records, strict=True))
-    fleet._unchecked.update(keys)
+    return with_records(fleet, dict(zip(keys, records, strict=True)), n, known, limit)
+
+
+def with_records(
+    fleet: KeyedTrackers,
+    records: dict[Hashable, bytes],
+    n: int,
+    names: list[str] | None = None,
+    limit: int = LIMIT,
+) -> KeyedTrackers:
+    """The fleet, which is new, with trackers of n features that stay bytes until they are needed."""
+    if n and fleet.prior is None:
+        fleet._new = copy.copy(fleet.tracker)
+        fleet._new.n_features_in_ = n
+        if names is not None:
+            fleet._new.feature_names_in_ = np.array(names, dtype=object)
+    fleet._kept.update(records)
+    fleet._unchecked.update(records)
     fleet._limit = limit
     return fleet
 

@@ -1,0 +1,140 @@
+"""Frames: many rows as one value, so that Spark moves few large ones.
+
+Spark takes tens of microseconds for each row that it sorts, moves and hands to Python. So the rows of a partition
+are checked and gathered by bucket where they are read, and sent as tables in Arrow's format, one for each bucket;
+what a bucket answers comes back in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..protocols import Array
+from .learning import Outcome, Rows
+from .rows import Ragged, check
+
+GATHERED = 2**26
+"""Bytes of rows that are gathered in memory before frames are sent."""
+
+COLUMNS = ("key", "seq", "x", "z", "y")
+
+
+def to_frames(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches of bucket, key, seq, x, z and y, as batches of bucket and frame."""
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.nbytes for each in waiting) > GATHERED:
+            yield _by_bucket(waiting)
+            waiting = []
+    if any(batch.num_rows for batch in waiting):
+        yield _by_bucket(waiting)
+
+
+def _by_bucket(batches: list[Any]) -> Any:
+    table = pa.Table.from_batches(batches)
+    order = np.argsort(table["bucket"].to_numpy(), kind="stable")
+    table = checked(table.take(pa.array(order)))
+    buckets = table["bucket"].to_numpy()
+    starts = np.flatnonzero(np.diff(buckets, prepend=-1))
+    rows = table.drop_columns(["bucket"]).combine_chunks()
+    frames = [write(rows.slice(a, b - a)) for a, b in zip(starts, [*starts[1:], len(buckets)], strict=True)]
+    return pa.record_batch(
+        [pa.array(buckets[starts], pa.int32()), pa.array(frames, pa.binary())], ["bucket", "frame"]
+    )
+
+
+def checked(table: Any) -> Any:
+    """The differences in place of points, and the reasons of rows that cannot be learned from."""
+    table = table.combine_chunks()
+    no_key, no_seq = (_null(table[name]) for name in ("key", "seq"))
+    y = table["y"].cast(pa.float64()).to_numpy()
+    u, reasons = check(no_key, no_seq, ragged(table["x"]), ragged(table["z"]), y)
+    offsets = np.append(u.starts, len(u.values))
+    lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(u.values))
+    columns = {
+        "bucket": table["bucket"],
+        "key": table["key"],
+        "seq": pc.fill_null(table["seq"].cast(pa.int64()), 0),
+        "u": lists,
+        "y": pa.array(y),
+        "reason": pa.array(reasons, pa.string()),
+    }
+    return pa.table(columns)
+
+
+def _null(column: Any) -> Any:
+    return column.is_null().to_numpy()
+
+
+def ragged(column: Any) -> Ragged:
+    """Lists of numbers of any type; nulls among the numbers become NaN."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+    lengths = pc.fill_null(pc.list_value_length(array), -1).to_numpy(zero_copy_only=False)
+    values = array.flatten().cast(pa.float64())
+    return Ragged(values.to_numpy(zero_copy_only=False), lengths.astype(np.int64))
+
+
+def rows_of(frames: Iterable[bytes]) -> Rows:
+    """The rows of all frames that a bucket has been sent."""
+    return Rows.joined([to_rows(read(frame)) for frame in frames])
+
+
+def to_rows(table: Any) -> Rows:
+    """Of a table that `checked` has made."""
+    reasons = np.full(table.num_rows, None, dtype=object)
+    if table["reason"].null_count < table.num_rows:
+        reasons[:] = table["reason"].to_pylist()
+    numbers: Array = table["y"].to_numpy()
+    return Rows(table["key"].to_pylist(), table["seq"].to_numpy(), ragged(table["u"]), numbers, reasons)
+
+
+def outcome(done: Outcome, key_type: Any) -> Any:
+    """A table with a line for each row that was learned, and for each that was refused."""
+    learned, refused = done.learned, done.refused
+    nothing: list[None] = [None] * len(refused)
+    keys, seq = [line[0] for line in refused], [line[1] for line in refused]
+
+    def column(values: Any, kind: Any) -> Any:
+        good = pa.array(values, kind)
+        return pa.concat_arrays([good, pa.array(nothing, kind)]) if nothing else good
+
+    return pa.table(
+        {
+            "key": pa.array([*learned.keys, *keys], key_type),
+            "seq": pa.array([*learned.seq.tolist(), *seq], pa.int64()),
+            "distance": column(learned.distance, pa.float64()),
+            "threshold": column(learned.threshold, pa.float64()),
+            "probability": column(learned.probability, pa.float64()),
+            "predicted": column(learned.predicted, pa.int8()),
+            "right": column(learned.right, pa.bool_()),
+            "alarm": column(learned.alarm, pa.string()),
+            "rejected": pa.array([None] * len(learned.keys) + [line[2] for line in refused], pa.string()),
+        }
+    )
+
+
+def from_frames(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches of frames, as batches of the lines in them."""
+    for batch in batches:
+        tables = [read(frame.as_py()) for frame in batch["frame"]]
+        if tables:
+            yield from pa.concat_tables(tables).combine_chunks().to_batches()
+
+
+def write(table: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def read(frame: bytes) -> Any:
+    return pa.ipc.open_stream(pa.py_buffer(frame)).read_all()

@@ -1,0 +1,118 @@
+"""What Spark runs for each group of rows: a bucket of keys, or one key with a state of its own.
+
+state = (version, t, blob),        t: how many comparisons it has learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+
+from ..tracker import MetricTracker
+from ..watch.alarms import ChangeAlarm
+from . import frames
+from .bucket import VERSION, Bucket
+from .learning import Outcome, Rows, learn
+from .options import FleetOptions
+from .rows import Ragged, check
+
+STATE = "trackers"
+"""The name of the state, for Spark's reader of checkpoints."""
+
+STATE_SCHEMA = StructType(
+    [StructField("version", IntegerType()), StructField("t", LongType()), StructField("blob", BinaryType())]
+)
+
+
+class _Processor(StatefulProcessor):  # type: ignore[misc]  # it has no types here
+    """Learns rows by the trackers of the state of their group."""
+
+    _one = "bucket"
+
+    def __init__(self, options: FleetOptions, ttl: int | None = None) -> None:
+        self._options, self._ttl = options, ttl
+
+    def init(self, handle: Any) -> None:
+        self.handle = handle
+        self._state = handle.getValueState(STATE, STATE_SCHEMA, self._ttl)
+
+    def _learn(self, key: tuple[Any, ...], rows: Rows) -> Outcome:
+        held = self._state.get()
+        done = learn(self._options, None if held is None else bytes(held[2]), rows, f"{self._one} {key[0]!r}")
+        if done.blob is not None:  # else nothing has changed, and nothing has to be written
+            self._state.update((VERSION, done.t, done.blob))
+        return done
+
+    def handleInitialState(self, key: tuple[Any, ...], initialState: Any, timerValues: Any) -> None:  # noqa: ARG002
+        """Begin with what `backfill` has learned, or another stream."""
+        blob = bytes(initialState.blob)
+        self._state.update((VERSION, Bucket(self._options, blob, f"{self._one} {key[0]!r}").t, blob))
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class BucketProcessor(_Processor):
+    """For rows of bucket and frame; gives rows of one frame. `track` uses it."""
+
+    def __init__(self, options: FleetOptions, key_type: Any) -> None:
+        super().__init__(options)
+        self._key_type = key_type
+
+    def handleInputRows(self, key: tuple[Any, ...], rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002
+        done = self._learn(key, frames.rows_of(bytes(row.frame) for row in rows))
+        lines = frames.outcome(done, self._key_type)
+        if lines.num_rows:
+            yield Row(frame=frames.write(lines))
+
+
+class TrackerProcessor(_Processor):
+    """One key per group: for timers, and for keys that are to be forgotten.
+
+    ``events.groupBy("key").transformWithState(TrackerProcessor(), schema, "Append", "ProcessingTime")``, where the
+    schema is ``output_schema(StringType())``, say. It takes several times as long for a key as a bucket does.
+    Subclasses may have a ``handleExpiredTimer``, which has ``self.handle``.
+
+    Parameters
+    ----------
+    tracker, alarm, n_features
+        As for `track`.
+    ttl
+        Milliseconds after which a key that has had no rows is forgotten; None for never.
+    seq, x, z, y
+        The names of columns.
+    """
+
+    _one = "key"
+
+    def __init__(
+        self,
+        tracker: MetricTracker | None = None,
+        *,
+        alarm: ChangeAlarm | None = None,
+        n_features: int | None = None,
+        ttl: int | None = None,
+        seq: str = "seq",
+        x: str = "x",
+        z: str = "z",
+        y: str = "y",
+    ) -> None:
+        super().__init__(FleetOptions(tracker or MetricTracker.rice(), alarm, n_features), ttl)
+        self._names = seq, x, z, y
+
+    def handleInputRows(self, key: tuple[Any, ...], rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002
+        given = [tuple(row[name] for name in self._names) for row in rows]
+        seq, x, z, y = zip(*given, strict=True) if given else ((), (), (), ())
+        labels = np.array([np.nan if label is None else label for label in y], dtype=np.float64)
+        no_key, no_seq = np.full(len(given), key[0] is None), np.array([s is None for s in seq], dtype=bool)
+        u, reasons = check(no_key, no_seq, Ragged.of(x), Ragged.of(z), labels)
+        numbers = np.array([s or 0 for s in seq], dtype=np.int64)
+        done = self._learn(key, Rows([key[0]] * len(given), numbers, u, labels, reasons))
+        kind = pa.int64() if isinstance(key[0], int) else pa.string()
+        yield from (Row(**line) for line in frames.outcome(done, kind).to_pylist())

@@ -1,0 +1,165 @@
+"""States of a fleet, a DataFrame of (bucket, version, t, blob): learned in batch, read from a checkpoint, asked.
+
+A stream can begin with them, and they come out of Spark as `KeyedTrackers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType, ByteType, DoubleType, IntegerType, LongType, StructField, StructType
+
+from ..fleet import KeyedTrackers
+from ..fleet.saved import with_records
+from ..tracker import MetricTracker
+from ..watch.alarms import ChangeAlarm
+from .bucket import VERSION, Bucket
+from .frames import checked, rows_of, to_rows
+from .learning import learn
+from .options import FleetOptions
+from .processors import STATE
+from .stream import count, framed, with_bucket
+
+SCHEMA = StructType(
+    [
+        StructField("bucket", IntegerType()),
+        StructField("version", IntegerType()),
+        StructField("t", LongType()),
+        StructField("blob", BinaryType()),
+    ]
+)
+
+
+def backfill(
+    history: DataFrame,
+    *,
+    key: str = "key",
+    seq: str = "seq",
+    x: str = "x",
+    z: str = "z",
+    y: str = "y",
+    tracker: MetricTracker | None = None,
+    alarm: ChangeAlarm | None = None,
+    n_features: int | None = None,
+    buckets: int | None = None,
+) -> DataFrame:
+    """Learn a table of comparisons in batch: the states that `track` would have after them, bit for bit.
+
+    Rows that cannot be learned from are left out. The rows of a bucket are in memory together: use more buckets
+    for a longer history.
+
+    Parameters
+    ----------
+    history
+        A DataFrame that is not streaming.
+    key, seq, x, z, y, tracker, alarm, n_features, buckets
+        As for `track`, which must have the same to go on from here.
+    """
+    options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, count(buckets))
+
+    def learned(group: tuple[Any, ...], table: pa.Table) -> pa.Table:
+        bucket = group[0].as_py()
+        done = learn(options, None, rows_of(table["frame"].to_pylist()), f"bucket {bucket}")
+        found = [] if done.blob is None else [dict(bucket=bucket, version=VERSION, t=done.t, blob=done.blob)]
+        return pa.Table.from_pylist(found, TABLE)
+
+    return framed(history, (key, seq, x, z, y), options.buckets).groupBy("bucket").applyInArrow(learned, SCHEMA)
+
+
+TABLE = pa.schema([("bucket", pa.int32()), ("version", pa.int32()), ("t", pa.int64()), ("blob", pa.binary())])
+
+
+def read_states(spark: SparkSession, checkpoint: str) -> DataFrame:
+    """The states in the checkpoint of a query with `track`, after its latest batch."""
+    reader = spark.read.format("statestore").option("stateVarName", STATE)
+    return reader.load(checkpoint).select("key.bucket", "value.version", "value.t", "value.blob")
+
+
+def states(
+    frame: DataFrame,
+    *,
+    tracker: MetricTracker | None = None,
+    alarm: ChangeAlarm | None = None,
+    buckets: int | None = None,
+) -> KeyedTrackers:
+    """The trackers of `backfill` or `read_states`, out of Spark; all of them come to this process.
+
+    Parameters
+    ----------
+    frame
+        States, all or some.
+    tracker, alarm, buckets
+        As they were for `track` or `backfill`; what was learned with others is refused. Alarms stay behind.
+    """
+    options = FleetOptions(tracker or MetricTracker.rice(), alarm, None, count(buckets))
+    records: dict[Hashable, bytes] = {}
+    n = 0
+    for row in frame.toLocalIterator():
+        bucket = Bucket(options, bytes(row.blob), f"bucket {row.bucket}")
+        records |= {key: bytes(bucket.records[code]) for key, code in bucket.index.items()}
+        n = bucket.n_features or n
+    return with_records(KeyedTrackers(options.tracker), records, n)
+
+
+def score(
+    pairs: DataFrame,
+    frame: DataFrame,
+    *,
+    key: str = "key",
+    seq: str = "seq",
+    x: str = "x",
+    z: str = "z",
+    tracker: MetricTracker | None = None,
+    alarm: ChangeAlarm | None = None,
+    buckets: int | None = None,
+) -> DataFrame:
+    """Judge pairs by trackers that do not change: key, seq, distance, probability and predicted of each.
+
+    Of a key that has learned nothing, and of a pair that is not in order, all three are null.
+
+    Parameters
+    ----------
+    pairs
+        A DataFrame that is not streaming, with columns as `track` has, but for labels; ``seq`` may be any number
+        by which rows are told apart.
+    frame
+        States, as from `backfill` or `read_states`.
+    tracker, alarm, buckets
+        As they were for these.
+    """
+    options = FleetOptions(tracker or MetricTracker.rice(), alarm, None, count(buckets))
+
+    def judged(group: tuple[Any, ...], rows: pa.Table, held: pa.Table) -> pa.Table:
+        distance, probability, predicted = (np.full(rows.num_rows, np.nan) for _ in range(3))
+        if held.num_rows and rows.num_rows:
+            table = checked(rows.append_column("y", pa.array(np.ones(rows.num_rows))))
+            bucket = Bucket(options, held["blob"][0].as_py(), f"bucket {group[0].as_py()}")
+            for key, at, u in _groups(table, bucket):
+                found, limit, odds = bucket.tracker(key)._judge(u)
+                distance[at], probability[at] = found, 0.5 + 0.5 * np.tanh(0.5 * odds)
+                predicted[at] = np.where(found <= limit, 1, -1)
+        columns = {"distance": distance, "probability": probability, "predicted": predicted}
+        kinds = {"distance": pa.float64(), "probability": pa.float64(), "predicted": pa.int8()}
+        judgements = {name: pa.array(c, from_pandas=True).cast(kinds[name]) for name, c in columns.items()}
+        return pa.table({"key": rows["key"], "seq": rows["seq"], **judgements})
+
+    rows = with_bucket(pairs, (key, seq, x, z), options.buckets)
+    kinds = {"distance": DoubleType(), "probability": DoubleType(), "predicted": ByteType()}
+    fields = [rows.schema["key"], rows.schema["seq"], *[StructField(name, kind) for name, kind in kinds.items()]]
+    return rows.groupBy("bucket").cogroup(frame.groupBy("bucket")).applyInArrow(judged, StructType(fields))
+
+
+def _groups(table: pa.Table, bucket: Bucket) -> Iterator[tuple[Hashable, Any, Any]]:
+    """The good rows of each key that the bucket has: the key, which they are, and their differences."""
+    rows = to_rows(table)
+    good = (rows.reasons == None) & (rows.u.lengths == bucket.n_features)  # noqa: E711
+    places: dict[Hashable, list[int]] = {}
+    for row in np.flatnonzero(good).tolist():
+        if rows.keys[row] in bucket.index:
+            places.setdefault(rows.keys[row], []).append(row)
+    for key, at in places.items():
+        yield key, at, rows.u.dense(np.array(at), bucket.n_features or 0)

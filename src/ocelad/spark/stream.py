@@ -1,0 +1,148 @@
+"""`track`: a stream of comparisons in, a line for each out, predicted before it was learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DoubleType,
+    IntegerType,
+    IntegralType,
+    LongType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from ..tracker import MetricTracker
+from ..watch.alarms import ChangeAlarm
+from .frames import from_frames, to_frames
+from .options import BUCKETS, FleetOptions
+from .processors import BucketProcessor
+
+FRAMES = StructType([StructField("bucket", IntegerType()), StructField("frame", BinaryType())])
+ANSWERS = StructType([StructField("frame", BinaryType())])
+
+
+def output_schema(key: Any) -> Any:
+    """The columns of `track`, for keys of this type."""
+    columns = {
+        "key": key,
+        "seq": LongType(),
+        "distance": DoubleType(),
+        "threshold": DoubleType(),
+        "probability": DoubleType(),
+        "predicted": ByteType(),
+        "right": BooleanType(),
+        "alarm": StringType(),
+        "rejected": StringType(),
+    }
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+def track(
+    events: DataFrame,
+    *,
+    key: str = "key",
+    seq: str = "seq",
+    x: str = "x",
+    z: str = "z",
+    y: str = "y",
+    tracker: MetricTracker | None = None,
+    alarm: ChangeAlarm | None = None,
+    n_features: int | None = None,
+    buckets: int | None = None,
+    initial: DataFrame | None = None,
+) -> DataFrame:
+    """Learn a stream of comparisons by a tracker for each key, on Spark; exactly once, whatever fails.
+
+    The outcome is a DataFrame with a row for each that was learned: key, seq, distance, threshold, probability,
+    predicted and right, as they were just before, and alarm, "jump" or "drift" where there is one. A row that
+    cannot be learned from has nothing but its reason, in ``rejected``. A row with a seq that is not above the last
+    one learned by its key is dropped: it has come before, or too late.
+
+    Parameters
+    ----------
+    events
+        A streaming DataFrame.
+    key
+        The column of keys: strings or whole numbers.
+    seq
+        The column of whole numbers that order the rows of a key, each of which has another one.
+    x, z, y
+        The columns of points, arrays of numbers, and of labels, +1 and -1.
+    tracker
+        What the tracker of each key is like; by default ``MetricTracker.rice()``, as in `KeyedTrackers`.
+    alarm
+        A `ChangeAlarm` of which each key has a copy. It is told every comparison, which takes as long as learning.
+    n_features
+        The length of x and z; None for that of most rows when a bucket begins.
+    buckets
+        The number of states that keys are divided among; by default 256. For the life of a checkpoint.
+    initial
+        States to begin with where there is no checkpoint, from `backfill` or `read_states`, with the same options.
+    """
+    options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, count(buckets))
+    grouped = framed(events, (key, seq, x, z, y), options.buckets).groupBy("bucket")
+    kind = events.schema[key].dataType
+    answers = grouped.transformWithState(
+        BucketProcessor(options, to_arrow_type(kind)),
+        ANSWERS,
+        "Append",
+        "None",
+        None if initial is None else initial.groupBy("bucket"),
+    )
+    return answers.mapInArrow(from_frames, output_schema(kind))
+
+
+def count(buckets: int | None) -> int:
+    """The number of buckets, if one can be that."""
+    if buckets is not None and buckets < 1:
+        raise ValueError(f"buckets must be None or a whole number >= 1, got {buckets!r}")
+    return BUCKETS if buckets is None else buckets
+
+
+def framed(events: DataFrame, names: tuple[str, ...], buckets: int) -> DataFrame:
+    """The rows of a DataFrame, checked and gathered by bucket (`frames`)."""
+    columns = with_bucket(events, names, buckets)
+    return columns.mapInArrow(to_frames, FRAMES)
+
+
+def with_bucket(events: DataFrame, names: tuple[str, ...], buckets: int) -> DataFrame:
+    """The columns that are needed, under their usual names, if they are of types that can be."""
+    kinds = {name: _kind(events, name) for name in names}
+    key, seq, x, z, *rest = names
+    if not isinstance(kinds[key], (StringType, IntegralType)):
+        raise TypeError(
+            f"keys must be strings or whole numbers, and column {key!r} is of type {kinds[key].simpleString()}: "
+            "cast it to a string"
+        )
+    if not isinstance(kinds[seq], IntegralType):
+        raise TypeError(
+            f"column {seq!r} must have whole numbers, and is of type {kinds[seq].simpleString()}: of a timestamp "
+            "take unix_micros"
+        )
+    for name in (x, z):
+        if not (isinstance(kinds[name], ArrayType) and isinstance(kinds[name].elementType, NumericType)):
+            raise TypeError(f"column {name!r} must have arrays of numbers, and is {kinds[name].simpleString()}")
+    for name in rest:
+        if not isinstance(kinds[name], NumericType):
+            raise TypeError(f"column {name!r} must have labels 1 and -1, and is {kinds[name].simpleString()}")
+    numbers = [F.col(name).cast("array<double>").alias(usual) for name, usual in ((x, "x"), (z, "z"))]
+    labels = [F.col(name).cast("double").alias("y") for name in rest]
+    bucket = F.pmod(F.xxhash64(F.col(key)), F.lit(buckets)).cast("int").alias("bucket")
+    return events.select(bucket, F.col(key).alias("key"), F.col(seq).cast("long").alias("seq"), *numbers, *labels)
+
+
+def _kind(events: DataFrame, name: str) -> Any:
+    if name not in events.columns:
+        raise ValueError(f"there is no column {name!r}: the columns are {', '.join(events.columns)}")
+    return events.schema[name].dataType

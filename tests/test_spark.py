@@ -1,0 +1,176 @@
+"""Trackers on Spark: processors without Java, and one job that is killed and started again."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyspark", reason="Spark needs the extra spark", minversion="4.3")
+pytest.importorskip("google.protobuf", reason="Spark needs the extra spark")
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from ocelad import ChangeAlarm, KeyedTrackers, MetricTracker, dumps
+from ocelad.spark import TrackerProcessor
+from ocelad.spark.bucket import Bucket
+from ocelad.spark.frames import from_frames, read, to_frames
+from ocelad.spark.options import FleetOptions
+from ocelad.spark.processors import STATE, BucketProcessor
+from ocelad.state import FileError
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+
+N = 3
+
+
+def comparisons(m, keys=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        "key": rng.integers(keys, size=m),
+        "seq": np.arange(m),
+        "x": rng.normal(size=(m, N)),
+        "z": rng.normal(size=(m, N)),
+        "y": rng.choice([-1.0, 1.0], size=m),
+    }
+
+
+def one_process(rows, tracker=None):
+    pairs = np.stack([rows["x"], rows["z"]], axis=1)
+    return KeyedTrackers(tracker).partial_fit(rows["key"], pairs, rows["y"])
+
+
+def frames_of(rows, buckets, at):
+    """What Spark sends to each bucket."""
+    key = rows["key"][at]
+    table = pa.table(
+        {
+            "bucket": pa.array(key % buckets, pa.int32()),
+            "key": key,
+            "seq": rows["seq"][at],
+            "x": list(rows["x"][at]),
+            "z": list(rows["z"][at]),
+            "y": rows["y"][at],
+        }
+    )
+    for batch in to_frames(table.to_batches(max_chunksize=7)):
+        yield from zip(batch["bucket"].to_pylist(), batch["frame"].to_pylist(), strict=True)
+
+
+def learned_by(tester, options, buckets):
+    found = {}
+    for bucket in range(buckets):
+        held = Bucket(options, tester.peekValueState(STATE, bucket)[2])
+        found |= {key: dumps(held.tracker(key)) for key in held.index}
+    return found
+
+
+def test_buckets_learn_what_one_process_learns():
+    rows, options = comparisons(200), FleetOptions(MetricTracker(memory=32), buckets=2)
+    tester, lines, rng = TwsTester(BucketProcessor(options, pa.int64())), [], np.random.default_rng(1)
+    for start in (0, 50, 50, 120):  # the second comes twice
+        for bucket, frame in frames_of(rows, 2, start + rng.permutation(80 if start else 50)):
+            answers = tester.test(bucket, [Row(frame=frame)])
+            batches = [pa.record_batch({"frame": pa.array([row.frame for row in answers], pa.binary())})]
+            lines += [line for batch in from_frames(batches) for line in batch.to_pylist()]
+    fleet = one_process(rows, MetricTracker(memory=32))
+    assert learned_by(tester, options, 2) == {key: dumps(fleet[key]) for key in fleet}
+    assert sorted(line["seq"] for line in lines) == list(range(200))
+    assert all(line["right"] == (line["predicted"] == rows["y"][line["seq"]]) for line in lines)
+    assert {line["rejected"] for line in lines} == {None}
+
+
+def test_a_state_that_is_damaged_stops_with_its_name():
+    rows, options = comparisons(40, keys=2), FleetOptions(buckets=2)
+    tester = TwsTester(BucketProcessor(options, pa.int64()))
+    sent = list(frames_of(rows, 2, np.arange(40)))
+    for bucket, frame in sent:
+        tester.test(bucket, [Row(frame=frame)])
+    version, t, blob = tester.peekValueState(STATE, 1)
+    tester.updateValueState(STATE, 1, (version, t, blob[:50] + b"?" + blob[51:]))
+    with pytest.raises(FileError, match="bucket 1: its checksum does not match"):
+        tester.test(1, [Row(frame=sent[1][1])])
+    other = TwsTester(BucketProcessor(FleetOptions(buckets=3), pa.int64()))
+    other.updateValueState(STATE, 0, tester.peekValueState(STATE, 0))
+    with pytest.raises(FileError, match="bucket 0: it is one of 2 buckets"):
+        other.test(0, [Row(frame=sent[0][1])])
+
+
+def test_what_changes_nothing_is_not_written():
+    rows, options = comparisons(20, keys=1), FleetOptions(buckets=1)
+    processor = BucketProcessor(options, pa.int64())
+    tester, ((bucket, frame),) = TwsTester(processor), frames_of(rows, 1, np.arange(20))
+    tester.test(bucket, [Row(frame=frame)])
+    before = tester.peekValueState(STATE, bucket)
+    assert tester.test(bucket, [Row(frame=frame)]) == []
+    assert tester.peekValueState(STATE, bucket) is before
+
+
+def test_a_stream_goes_on_from_states():
+    rows, options = comparisons(100), FleetOptions(buckets=1)
+    first = TwsTester(BucketProcessor(options, pa.int64()))
+    ((_, frame),) = frames_of(rows, 1, np.arange(60))
+    first.test(0, [Row(frame=frame)])
+    begun = [(0, Row(bucket=0, blob=first.peekValueState(STATE, 0)[2]))]
+    second = TwsTester(BucketProcessor(options, pa.int64()), initialStateRow=begun)
+    ((_, frame),) = frames_of(rows, 1, np.arange(30, 100))
+    second.test(0, [Row(frame=frame)])
+    fleet = one_process(rows)
+    assert learned_by(second, options, 1) == {key: dumps(fleet[key]) for key in fleet}
+
+
+@pytest.mark.parametrize("key", ["ann", 7])
+def test_one_key_per_group(key):
+    rows = comparisons(60, keys=1)
+    tester = TwsTester(TrackerProcessor(alarm=ChangeAlarm(), n_features=N, ttl=1000))
+    given = [
+        Row(seq=s, x=x.tolist(), z=z.tolist(), y=int(y))
+        for s, x, z, y in zip(range(60), rows["x"], rows["z"], rows["y"], strict=True)
+    ]
+    lines = tester.test(key, given[30::-1]) + tester.test(
+        key, [*given[20:], Row(seq=99, x=[None] * N, z=[1.0], y=1)]
+    )
+    tracker = Bucket(
+        FleetOptions(alarm=ChangeAlarm(), n_features=N), tester.peekValueState(STATE, key)[2]
+    ).tracker(key)
+    assert dumps(tracker) == dumps(one_process(rows)[0])
+    assert [line.seq for line in lines] == [*range(60), 99]
+    assert lines[0].key == key
+    assert lines[-1].rejected == "x has 3 numbers and z has 1"
+
+
+def test_frames_hold_all_rows_however_many(monkeypatch):
+    rows = comparisons(300)
+    monkeypatch.setattr("ocelad.spark.frames.GATHERED", 5000)
+    sent = list(frames_of(rows, 4, np.arange(300)))
+    assert len(sent) > 8
+    assert sorted(seq for _, frame in sent for seq in read(frame)["seq"].to_pylist()) == list(range(300))
+    assert list(to_frames([])) == []
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark itself needs Java 17 or later")
+def test_a_job_that_is_killed_goes_on_as_if_nothing_had_happened(tmp_path):
+    from spark_job import write_files
+
+    write_files(tmp_path / "in")
+    command = [sys.executable, str(Path(__file__).parent / "spark_job.py"), str(tmp_path)]
+    with open(tmp_path / "log", "w", encoding="utf-8") as log:
+        job = subprocess.Popen([*command, "stream"], start_new_session=True, stdout=log, stderr=log)
+        checkpoint, until = tmp_path / "out-checkpoint", time.monotonic() + 120
+        while not (checkpoint / "offsets" / "1").exists():  # in the second of five batches
+            assert job.poll() is None, (tmp_path / "log").read_text()
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        time.sleep(0.3)
+        os.killpg(job.pid, signal.SIGKILL)  # the driver and its Java; the workers then end by themselves
+        job.wait()
+    assert not (checkpoint / "commits" / "4").exists()
+    done = subprocess.run([*command, "check"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,314 @@
+"""Buckets of trackers: any cut into batches, any order within one, and anything delivered twice give what one
+process learns in order, bit for bit. No Spark is needed for these."""
+
+import copy
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ocelad.spark
+from ocelad import ChangeAlarm, History, KeyedTrackers, MetricTracker, dumps
+from ocelad.spark.bucket import Bucket
+from ocelad.spark.learning import Rows, learn
+from ocelad.spark.options import FleetOptions
+from ocelad.spark.rows import Ragged, check
+from ocelad.spark.sizing import size
+from ocelad.state import FileError, container, pack, unpack
+from ocelad.watch.prequential import progressive
+from trackers import rice
+
+N = 3
+TRACKERS = {"rice": rice(), "pool": MetricTracker(memory=32), "features": rice(scale="features")}
+
+
+def stream(m, keys=4, seed=0):
+    """Keys, sequence numbers of each, pairs and labels."""
+    rng = np.random.default_rng(seed)
+    which = rng.integers(keys, size=m)
+    seq = np.zeros(m, dtype=np.int64)
+    for key in range(keys):
+        seq[which == key] = 3 * np.arange((which == key).sum()) - 5  # with gaps, and not from 0 on
+    return [f"key {k}" for k in which], seq, rng.normal(size=(m, 2, N)), rng.choice([-1.0, 1.0], size=m)
+
+
+def rows_of(keys, seq, pairs, y, at=slice(None)):
+    at = np.arange(len(keys))[at]
+    keys = [keys[i] for i in at]
+    seq, y, nothing = seq[at], y[at], np.zeros(len(keys), dtype=bool)
+    u, reasons = check(nothing, nothing, Ragged.of(pairs[at][:, 0]), Ragged.of(pairs[at][:, 1]), y)
+    return Rows(keys, seq, u, y, reasons)
+
+
+def trackers_of(blob, options):
+    bucket = Bucket(options, blob)
+    return {key: dumps(unpack(bytes(bucket.records[i]), options.tracker)) for key, i in bucket.index.items()}
+
+
+def one_process(keys, pairs, y, tracker):
+    fleet = KeyedTrackers(tracker).partial_fit(keys, pairs, y)
+    return {key: dumps(fleet[key]) for key in fleet}
+
+
+def lines(learned):
+    """By key and number, to the bit."""
+    columns = [learned.distance, learned.threshold, learned.probability, learned.predicted, learned.right]
+    values = zip(*[column.tolist() for column in columns], learned.alarm, strict=True)
+    return dict(zip(zip(learned.keys, learned.seq.tolist(), strict=True), values, strict=True))
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_any_delivery_is_one_process_in_order(name, data):
+    m = data.draw(st.integers(1, 40))
+    keys, seq, pairs, y = stream(m, data.draw(st.integers(1, 5)), data.draw(st.integers(0, 99)))
+    options = FleetOptions(TRACKERS[name])
+    cuts = sorted(data.draw(st.lists(st.integers(0, m), max_size=4)))
+    blob, found = None, {}
+    for start, end in zip([0, *cuts], [*cuts, m], strict=True):
+        again = data.draw(
+            st.lists(st.integers(0, m - 1) if end == m else st.integers(0, max(0, end - 1)), max_size=5)
+        )
+        again = [row for row in again if row < end]  # what has been delivered before, or twice now
+        at = data.draw(st.permutations([*range(start, end), *again]))
+        done = learn(options, blob, rows_of(keys, seq, pairs, y, np.array(at, dtype=int)))
+        assert not done.refused
+        assert not found.keys() & lines(done.learned).keys()  # nothing is learned twice
+        found |= lines(done.learned)
+        blob = done.blob or blob
+    assert trackers_of(blob, options) == one_process(keys, pairs, y, TRACKERS[name])
+    whole = learn(options, None, rows_of(keys, seq, pairs, y))
+    assert found == lines(whole.learned)
+    assert done.t == m
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+def test_predictions_are_those_before_learning(name):
+    keys, seq, pairs, y = stream(60)
+    learned = learn(FleetOptions(TRACKERS[name]), None, rows_of(keys, seq, pairs, y)).learned
+    for key in set(keys):
+        at, mine = [k == key for k in keys], [k == key for k in learned.keys]
+        tracker = copy.copy(TRACKERS[name])
+        trace = progressive(tracker, pairs[at], y[at])
+        np.testing.assert_array_equal(learned.distance[mine], np.sqrt(trace.squared_distance))
+        np.testing.assert_array_equal(learned.predicted[mine] > 0, trace.similar)
+        np.testing.assert_array_equal(learned.right[mine], trace.similar == (y[at] > 0))
+        np.testing.assert_array_equal(learned.seq[mine], seq[at])
+        before = copy.copy(TRACKERS[name]).partial_fit(pairs[at][:-1], y[at][:-1])
+        last = [column[mine][-1] for column in (learned.distance, learned.threshold, learned.probability)]
+        proba = before.mixture_proba if name == "pool" else before.predict_proba
+        expected = [before.pair_distance(pairs[at][-1:])[0], before.threshold_, proba(pairs[at][-1:])[0, 1]]
+        if name != "pool":  # whose trace has the mixture's threshold before it is calibrated
+            np.testing.assert_allclose(last, expected, rtol=1e-9)
+        np.testing.assert_allclose(last[::2], expected[::2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("tracker", [MetricTracker(memory=32), rice()], ids=["pool", "rice"])
+def test_alarms_are_those_of_a_history(tracker):
+    rng, m = np.random.default_rng(0), 900
+    pairs = rng.normal(size=(m, 2, N))
+    u = np.abs(pairs[:, 0] - pairs[:, 1])
+    y = np.where(np.where(np.arange(m) < 500, u[:, 0], u[:, 2]) < 1, 1.0, -1.0)
+    options, blob, found = FleetOptions(tracker, ChangeAlarm(steps=100)), None, []
+    for start in range(0, m, 130):
+        done = learn(options, blob, rows_of(["ann"] * m, np.arange(m), pairs, y, slice(start, start + 130)))
+        found += [(int(s) + 1, a) for s, a in zip(done.learned.seq, done.learned.alarm, strict=True) if a]
+        blob = done.blob
+    history = History(copy.copy(tracker), alarm=ChangeAlarm(steps=100))
+    history.tracker.partial_fit(pairs, y)
+    assert found == [(event.t, event.kind) for event in history.events]
+    assert found
+
+
+def test_bad_rows_are_put_aside_with_a_reason():
+    keys = ["ann", None, "ann", "ann", "ann", "ann", "ann", "ann", "ann"]
+    x = [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [np.nan, 1.0], [1.0], None, [1e308, 0.0], [0.0], [0.5, 0.5]]
+    z = [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [-1e308, 0.0], [1.0], [0.0, 1.0]]
+    y = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
+    seq, no_seq = np.arange(9), np.arange(9) == 2
+    u, reasons = check(np.array([k is None for k in keys]), no_seq, Ragged.of(x), Ragged.of(z), y)
+    done = learn(FleetOptions(n_features=2), None, Rows(keys, seq, u, y, reasons))
+    assert done.learned.seq.tolist() == [0]
+    assert sorted(done.refused, key=str) == [
+        ("ann", 3, "x or z has a null, a NaN or an infinity"),
+        ("ann", 4, "x has 1 numbers and z has 2"),
+        ("ann", 5, "x or z is null"),
+        ("ann", 6, "x - z is too large for a number"),
+        ("ann", 7, "x and z have 1 numbers, expected 2"),
+        ("ann", 8, "y must be 1 or -1, got 0"),
+        ("ann", None, "seq is null"),
+        (None, 1, "key is null"),
+    ]
+    expected = MetricTracker.rice().partial_fit([[x[0], z[0]]], [1])
+    assert trackers_of(done.blob, FleetOptions(n_features=2)) == {"ann": dumps(expected)}
+
+
+def test_a_good_row_takes_the_place_of_a_bad_one():
+    keys, seq, pairs, y = stream(3, keys=1)
+    broken = pairs.copy()
+    broken[:, 0, 0] = np.nan
+    options = FleetOptions()
+    both = Rows.joined([rows_of(keys, seq, broken, y), rows_of(keys, seq, pairs, y, [0, 1])])
+    done = learn(options, None, both)
+    assert done.learned.seq.tolist() == seq[:2].tolist()
+    assert [line[1] for line in done.refused] == [seq[2]]
+    again = learn(options, done.blob, rows_of(keys, seq, broken, y))
+    assert (again.blob, [line[1] for line in again.refused]) == (None, [seq[2]])
+
+
+def test_of_different_rows_with_one_number_the_choice_does_not_depend_on_their_order():
+    keys, seq, pairs, y = ["ann"] * 6, np.array([1, 1, 1, 2, 2, 3]), *stream(6)[2:]
+    blobs = {
+        learn(FleetOptions(), None, rows_of(keys, seq, pairs, y, np.random.default_rng(s).permutation(6))).blob
+        for s in range(20)
+    }
+    assert len(blobs) == 1
+
+
+def test_a_fixed_unit_refuses_what_is_too_long():
+    keys, seq, pairs, y = stream(4, keys=1)
+    pairs[1] *= 1e60
+    done = learn(FleetOptions(rice(scale=1.0)), None, rows_of(keys, seq, pairs, y))
+    assert done.refused == [("key 0", seq[1], "x - z is too long for scale=1")]
+    assert done.t == 3
+
+
+@pytest.mark.parametrize("keys", [["a", "b"], [1, -(2**62)], ["", "ü \N{GRINNING FACE}"]])
+def test_keys_are_strings_or_whole_numbers(keys):
+    _, seq, pairs, y = stream(2, keys=1)
+    done = learn(FleetOptions(), None, rows_of(keys, seq, pairs, y))
+    assert list(Bucket(FleetOptions(), done.blob).index) == keys
+
+
+def blob_of(options, **stream_options):
+    return learn(options, None, rows_of(*stream(20, **stream_options))).blob
+
+
+def test_what_is_damaged_is_refused_with_its_name():
+    options = FleetOptions()
+    blob = blob_of(options)
+    for at in range(0, len(blob), 97):
+        changed = blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :]
+        with pytest.raises(FileError, match="bucket 7: its checksum"):
+            Bucket(options, changed, "bucket 7")
+    for end in (0, 3, 100, len(blob) - 1):
+        with pytest.raises(FileError, match="bucket 7: "):
+            Bucket(options, blob[:end], "bucket 7")
+
+
+def rewritten(blob, **changes):
+    entries, arrays = container.read_record(memoryview(blob), 2**40)
+    arrays = {name: changes.pop(name, array) for name, array in arrays.items()}
+    return b"".join(container.write_record({**entries, **changes}, arrays))
+
+
+def test_what_is_newer_or_other_is_refused():
+    options = FleetOptions()
+    blob = blob_of(options)
+    for changed, said in [
+        (rewritten(blob, version=2), "it has format version 2; this ocelad reads version 1"),
+        (rewritten(blob, estimator="MetricTracker"), "it is not a bucket"),
+        (rewritten(blob, keys=["a"] * 4), "keys must be different"),
+        (rewritten(blob, keys=[1.5] * 4), "keys must be strings"),
+        (rewritten(blob, more=1), "entries"),
+        (rewritten(blob, n_features=0), "its trackers have 0 features"),
+        (rewritten(blob, sizes=np.zeros((4, 2), dtype=np.int64)), "packed must be bytes"),
+    ]:
+        with pytest.raises(FileError, match=said):
+            Bucket(options, changed)
+    for other, said in [
+        (FleetOptions(MetricTracker()), "other options"),
+        (FleetOptions(alarm=ChangeAlarm()), "other options"),
+        (FleetOptions(n_features=4), "its trackers have 3 features"),
+        (FleetOptions(buckets=8), "it is one of 0 buckets, and now there are 8"),
+    ]:
+        with pytest.raises(FileError, match=said):
+            Bucket(other, blob)
+
+
+def test_a_damaged_tracker_is_named_and_only_met_when_its_key_comes():
+    options = FleetOptions()
+    entries, arrays = container.read_record(memoryview(blob_of(options)), 2**40)
+    packed = arrays["packed"].copy()
+    packed[100] ^= 1  # of the first key
+    blob = rewritten(blob_of(options), packed=packed)
+    keys, seq, pairs, y = stream(20)
+    others = [i for i, key in enumerate(keys) if key != entries["keys"][0]]
+    assert learn(options, blob, rows_of(keys, seq + 1000, pairs, y, others)).blob
+    with pytest.raises(FileError, match=f"bucket: the tracker of key '{entries['keys'][0]}': data: its checksum"):
+        learn(options, blob, rows_of(keys, seq + 1000, pairs, y))
+
+
+def test_options_that_cannot_be_kept_are_refused():
+    for wrong, said in [
+        (dict(tracker="rice"), "tracker must be a MetricTracker"),
+        (dict(tracker=MetricTracker(preprocessor=np.eye(3))), "no preprocessor"),
+        (dict(tracker=MetricTracker(nonlinear=True)), "nonlinear"),
+        (dict(alarm=True), "alarm must be"),
+        (dict(n_features=0), "n_features"),
+        (dict(buckets=-1), "buckets"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            FleetOptions(**wrong)
+
+
+def test_a_bucket_is_as_large_as_its_trackers():
+    options = FleetOptions()
+    keys, seq, pairs, y = stream(400)
+    blob = learn(options, None, rows_of(keys, seq, pairs, y)).blob
+    fleet = KeyedTrackers().partial_fit(keys, pairs, y)
+    assert len(blob) < sum(len(pack(fleet[key])) for key in fleet) + 400
+
+
+def test_a_key_may_have_very_many_rows_in_a_batch():
+    m, rng = 100_000, np.random.default_rng(0)
+    pairs, y = rng.normal(size=(m, 2, 2)), rng.choice([-1.0, 1.0], size=m)
+    at = rng.permutation(m)
+    done = learn(FleetOptions(), None, rows_of(["ann"] * m, np.arange(m), pairs, y, at))
+    expected = MetricTracker.rice().partial_fit(pairs, y)
+    assert trackers_of(done.blob, FleetOptions()) == {"ann": dumps(expected)}
+
+
+def test_an_empty_batch_changes_nothing():
+    keys, seq, pairs, y = stream(4)
+    assert learn(FleetOptions(), None, rows_of(keys, seq, pairs, y, slice(0))).blob is None
+    assert learn(FleetOptions(), blob_of(FleetOptions()), rows_of(keys, seq, pairs, y, slice(0))).t == 20
+
+
+def test_what_a_fleet_needs_grows_as_it_must():
+    small, large = size(1e4, 1e6, 10, t=100), size(1e6, 1e8, 10, t=100)
+    assert large.state == 100 * small.state
+    assert 50 * small.cores < large.cores < 100 * small.cores  # what a batch costs by itself is there once
+    assert large.buckets > small.buckets
+    assert size(1e4, 1e6, 10, t=100, trigger=60).checkpoint > 10 * small.checkpoint
+    with pytest.raises(ValueError, match="keys must be a finite number > 0"):
+        size(0, 1e6, 10)
+
+
+@pytest.mark.parametrize("missing", ["pyspark.sql.streaming", "google.protobuf"])
+def test_what_is_not_installed_is_said(monkeypatch, missing):
+    for name in ("pyspark", "pyspark.sql", "pyspark.sql.streaming", "pandas", "pyarrow", "google.protobuf"):
+        monkeypatch.setitem(sys.modules, name, None if name == missing else ModuleType(name))
+    with pytest.raises(ImportError, match=r'pip install "ocelad\[spark\]"'):
+        ocelad.spark.track  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'tracks'"):
+        ocelad.spark.tracks  # noqa: B018
+
+
+def test_trackers_can_come_from_elsewhere():
+    keys, seq, pairs, y = stream(30)
+    fleet, options = KeyedTrackers().partial_fit(keys, pairs, y), FleetOptions()
+    bucket, last = Bucket(options), dict(zip(keys, seq.tolist(), strict=True))
+    for key in fleet:
+        bucket.add(key, (last[key], fleet[key]._engine.t), pack(fleet[key]), b"")
+    done = learn(options, bucket.write(), rows_of(keys * 2, np.concatenate([seq, seq + 1000]), *twice(pairs, y)))
+    assert done.t == 60
+    assert trackers_of(done.blob, options) == one_process(keys * 2, *twice(pairs, y), MetricTracker.rice())
+
+
+def twice(*arrays):
+    return [np.concatenate([array, array]) for array in arrays]
