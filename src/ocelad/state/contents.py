@@ -6,6 +6,7 @@ How many levels there are and how long they run is not in a file, because it fol
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from typing import Any
@@ -40,6 +41,8 @@ UNSAVED = {
 }  # saved in another form, or not at all
 SMALL = 64
 """Up to this number of features, engines are kept as they were when new."""
+SPARE = 4
+"""Columns of a level for the next comparisons, for a tracker is brought back in order to learn."""
 _NEW: dict[tuple[bytes, int, int, int], Engine] = {}
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -99,7 +102,7 @@ def _check_unchanged(tracker: MetricTracker, engine: Engine, settings: options.O
     the learners begin may be another matrix, if components_ were set, which is returned."""
     recipe, given, n = engine.recipe, None, engine.recipe.n
     anew = _new(tracker, settings, n).recipe if _is_small(settings, n) else recipe_of(tracker, n)
-    if not isinstance(recipe.origin, float) and not _from_options(recipe, anew):
+    if anew is not recipe and not isinstance(recipe.origin, float) and not _from_options(recipe, anew):
         given = Metric(recipe.origin, recipe.mu)
         anew = recipe_of(tracker, n, given)
     scale = first_scale(tracker, n)
@@ -127,7 +130,8 @@ def _new(tracker: MetricTracker, settings: options.Options, n: int, levels: int 
     key = (settings.text, n, levels, -(-columns // 4))
     engine = _NEW.get(key)
     if engine is None:
-        engine = algorithm_2(tracker, n)
+        smallest = (levels, columns) == (1, 1)
+        engine = algorithm_2(tracker, n) if smallest else copy.copy(_new(tracker, settings, n))  # of one recipe
         engine.reserve(levels, columns)
         if len(_NEW) >= 64:
             _NEW.clear()
@@ -227,7 +231,7 @@ def _begin(
     validate.n_components(tracker.n_components, n)
     options.check_points(tracker.preprocessor, tracker.features, n)
     if mu is None and "matrices" not in arrays and _is_small(settings, n):
-        return _new(tracker, settings, n, levels, 1 + widest(n, arrays))
+        return _new(tracker, settings, n, levels + 1, min(n, SPARE + widest(n, arrays)))
     given = None
     if mu is not None:
         M = arrays.get("given", np.zeros(0))
