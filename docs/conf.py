@@ -12,6 +12,7 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autodoc_mock_imports = ["pyspark", "google"]  # of the extra spark, for which pages need not wait
 napoleon_google_docstring = False
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from ocelad import ChangeAlarm, KeyedTrackers, dumps
-from ocelad.spark import backfill, from_trackers, read_states, rebucket, score, states, track
+from ocelad.spark import backfill, from_trackers, rebucket, score, states, track
 from ocelad.spark.frames import checked, outcome, to_rows
 from ocelad.spark.learning import learn
 from ocelad.spark.options import FleetOptions
@@ -92,7 +92,7 @@ def run(spark, folder, target="out", files=1, **options):
         .start()
     )
     query.awaitTermination()
-    return states(read_states(spark, f"{folder}/{target}-checkpoint"), alarm=OPTIONS["alarm"], buckets=BUCKETS)
+    return states(f"{folder}/{target}-checkpoint")
 
 
 def bits(fleet):
@@ -125,13 +125,13 @@ def check(spark, folder):
     history = spark.read.parquet(f"{folder}/in")
     learned = backfill(history, **OPTIONS).cache()
     given = dict(alarm=OPTIONS["alarm"], buckets=BUCKETS)
-    again = states(learned, **given)
+    again = states(learned)
     assert bits(again) == bits(fleet), "backfill differs"
     first = backfill(history.where(f"seq < {ROWS + 50}"), **OPTIONS)
     later = run(spark, folder, "later", files=9, initial=first)
     assert bits(later) == bits(fleet), "initial states differ"
     # Pairs that are judged
-    judged = score(history, learned, **given).toArrow().to_pylist()
+    judged = score(history, learned).toArrow().to_pylist()
     of = {(line["key"], line["seq"]): line for line in judged if line["distance"] is not None}
     distances, predicted = fleet.pair_distance(keys, pairs), fleet.predict(keys, pairs)
     for key, seq, distance, label in zip(keys, good["seq"].to_pylist(), distances, predicted, strict=True):
@@ -139,11 +139,11 @@ def check(spark, folder):
         assert of[key, seq]["predicted"] == label
     assert len(judged) == history.count()
     # Into another number of buckets, and out of Spark and back
-    moved = states(rebucket(learned, 5, alarm=OPTIONS["alarm"], was=BUCKETS), alarm=OPTIONS["alarm"], buckets=5)
+    moved = states(rebucket(learned, 5))
     assert bits(moved) == bits(fleet), "other buckets differ"
     last = dict.fromkeys(fleet, 10**6)
     back = from_trackers(spark, fleet, last, **given)
-    assert bits(states(back, **given)) == bits(fleet), "what came back differs"
+    assert bits(states(back)) == bits(fleet), "what came back differs"
     found, expected = ({row.bucket: row.t for row in frame.collect()} for frame in (back, learned))
     assert found == expected, "keys are in other buckets"
     refuse(history)

@@ -215,7 +215,7 @@ def test_what_is_newer_or_other_is_refused():
         (rewritten(blob, keys=["a"] * 4), "keys must be different"),
         (rewritten(blob, keys=[1.5] * 4), "keys must be strings"),
         (rewritten(blob, more=1), "entries"),
-        (rewritten(blob, n_features=0), "its trackers have 0 features"),
+        (rewritten(blob, n_features=0), "n_features must be a whole number >= 1"),
         (rewritten(blob, sizes=np.zeros((4, 2), dtype=np.int64)), "packed must be bytes"),
     ]:
         with pytest.raises(FileError, match=said):
@@ -261,7 +261,7 @@ def test_a_bucket_is_as_large_as_its_trackers():
     keys, seq, pairs, y = stream(400)
     blob = learn(options, None, rows_of(keys, seq, pairs, y)).blob
     fleet = KeyedTrackers().partial_fit(keys, pairs, y)
-    assert len(blob) < sum(len(pack(fleet[key])) for key in fleet) + 400
+    assert len(blob) < sum(len(pack(fleet[key])) for key in fleet) + len(dumps(KeyedTrackers())) + 400
 
 
 def test_a_key_may_have_very_many_rows_in_a_batch():
@@ -308,6 +308,25 @@ def test_trackers_can_come_from_elsewhere():
     done = learn(options, bucket.write(), rows_of(keys * 2, np.concatenate([seq, seq + 1000]), *twice(pairs, y)))
     assert done.t == 60
     assert trackers_of(done.blob, options) == one_process(keys * 2, *twice(pairs, y), MetricTracker.rice())
+
+
+@pytest.mark.parametrize("tracker", [MetricTracker(memory=32), rice(origin=np.diag([1.0, 2.0, 3.0]), scale=2.0)])
+def test_a_bucket_says_with_which_options_it_was_learned(tracker):
+    keys, seq, pairs, y = stream(40)
+    options = FleetOptions(tracker, ChangeAlarm(steps=50), buckets=7)
+    blob = learn(options, None, rows_of(keys, seq, pairs, y)).blob
+    found = Bucket(None, blob)
+    assert {key: dumps(found.tracker(key)) for key in found.index} == one_process(keys, pairs, y, tracker)
+    assert (found.options.alarm.steps, found.options.buckets, found.n_features) == (50, 7, N)
+    assert found.write() == blob
+    Bucket(options, blob)
+    for last, scale in ((4.0, 2.0), (3.0, 2)):  # another matrix, and an integer in place of a float
+        other = rice(origin=np.diag([1.0, 2.0, last]), scale=scale)
+        with pytest.raises(FileError, match="learned with other options"):
+            Bucket(FleetOptions(other, ChangeAlarm(steps=50), buckets=7), blob)
+    for wrong in ({"options": []}, {"options": {"step": 1.0}}, {"alarm": {"steps": 1.0}}, {"buckets": -1}):
+        with pytest.raises(FileError):
+            Bucket(None, rewritten(blob, **wrong))
 
 
 def twice(*arrays):

@@ -33,7 +33,8 @@ VERSION = 1
 LIMIT = 2**31
 """Bytes of a blob at most: what a column of Spark's can hold."""
 
-_ENTRIES = {"version", "options", "buckets", "n_features", "keys"}
+_ENTRIES = {"version", "options", "alarm", "buckets", "n_features", "keys"}
+_ARRAYS = ["counts", "sizes", "packed"]
 
 
 class Learned(NamedTuple):
@@ -55,7 +56,7 @@ class Bucket:
     Parameters
     ----------
     options
-        What all trackers have in common.
+        What all trackers have in common; None for what the blob says.
     blob
         What ``write`` gave, or None to begin. `FileError` if it is damaged, or not of these options.
     name
@@ -73,15 +74,16 @@ class Bucket:
     (0, 3)
     """
 
-    def __init__(self, options: FleetOptions, blob: bytes | None = None, name: str = "bucket") -> None:
-        self.options, self.name, self.n_features = options, name, options.n_features
+    def __init__(self, options: FleetOptions | None, blob: bytes | None = None, name: str = "bucket") -> None:
+        self.options, self.name = FleetOptions() if options is None else options, name
+        self.n_features = self.options.n_features
         self.index: dict[Hashable, int] = {}
         self.counts: Integers = np.zeros((0, 2), dtype=np.int64)  # of each key: the last number learned, and t
         self.records: list[bytes | memoryview] = []  # of each key what `state.pack` gives
         self.alarms: list[bytes | memoryview] = []  # of each key its alarm in JSON, or nothing
         if blob is not None:
             try:
-                self._read(memoryview(blob).cast("B"))
+                self._read(memoryview(blob).cast("B"), options)
             except (ValueError, OverflowError, RecursionError) as error:
                 raise FileError(f"{name}: {error}") from None
 
@@ -171,7 +173,7 @@ class Bucket:
         alarm, kept = copy.deepcopy(self.options.alarm), bytes(self.alarms[code])
         if kept:
             try:
-                found = alarm_of({**self.options.alarm_parameters, "state": header.from_json(kept)})
+                found = alarm_of({**self.options.entries["alarm"], "state": header.from_json(kept)})
             except (ValueError, TypeError) as error:
                 raise FileError(f"{self.name}: the alarm of key {key!r}: {error}") from None
             assert found is not None
@@ -191,14 +193,14 @@ class Bucket:
         entries = {
             "estimator": "Bucket",
             "version": VERSION,
-            "options": self.options.digest,
-            "buckets": self.options.buckets,
+            **self.options.entries,
             "n_features": self.n_features,
             "keys": list(self.index),
         }
         sizes = [[len(record), len(alarm)] for record, alarm in zip(self.records, self.alarms, strict=True)]
         packed = np.frombuffer(b"".join([*self.records, *self.alarms]), dtype=np.uint8)
         arrays: container.Arrays = {
+            **self.options.arrays,
             "counts": self.counts,
             "sizes": np.array(sizes, np.int64).reshape(-1, 2),
             "packed": packed,
@@ -208,7 +210,7 @@ class Bucket:
             raise ValueError(f"{self.name}: its {len(self.index)} keys take {len(blob)} bytes: use more buckets")
         return blob
 
-    def _read(self, blob: memoryview) -> None:
+    def _read(self, blob: memoryview, expected: FleetOptions | None) -> None:
         entries, arrays = container.read_record(blob, 64 * LIMIT)
         if header.estimator(entries) != "Bucket":
             raise ValueError("it is not a bucket of trackers")
@@ -218,9 +220,15 @@ class Bucket:
         keys, n = entries["keys"], entries["n_features"]
         if not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
             raise ValueError("keys must be strings or whole numbers")
-        self.options.check(entries["options"], entries["buckets"], n)
+        if type(n) is not int or n < 1:
+            raise ValueError(f"n_features must be a whole number >= 1, got {n!r}")
+        if expected is None:
+            self.options = FleetOptions.of(entries, arrays)
+        else:
+            expected.check(entries, arrays)
+        self.n_features = n
         self.index = {key: code for code, key in enumerate(keys)}
-        if len(self.index) < len(keys) or list(arrays) != ["counts", "sizes", "packed"]:
+        if len(self.index) < len(keys) or list(arrays) != [*self.options.arrays, *_ARRAYS]:
             raise ValueError("keys must be different, and its arrays counts, sizes and packed")
         self.counts = take(arrays, "counts", (len(keys), 2), np.int64).copy()
         sizes, packed = take(arrays, "sizes", (len(keys), 2), np.int64), arrays["packed"]
@@ -231,7 +239,6 @@ class Bucket:
         ends = list(accumulate(sizes.T.ravel().tolist(), initial=0))
         pieces: list[bytes | memoryview] = [packed.data[start:end] for start, end in pairwise(ends)]
         self.records, self.alarms = pieces[: len(keys)], pieces[len(keys) :]
-        self.n_features = n
 
 
 def _in_order(codes: Integers, seq: Integers, u: Array, y: Array, due: NDArray[np.bool_]) -> Integers:

@@ -1,7 +1,6 @@
 """Trackers back into states: from a fleet of one process, or into another number of buckets.
 
-A row for each key, (key, last seq, t, record, alarm), finds its bucket by Spark's own hash. So the type that keys
-have in the stream has to be told: 1 as an int and 1 as a bigint are in different buckets.
+A row for each key, (key, last seq, t, record, alarm), finds its bucket by Spark's own hash.
 """
 
 from __future__ import annotations
@@ -10,19 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from ..fleet import KeyedTrackers
 from ..fleet.saved import n_features
 from ..state.header import to_json
-from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
 from .bucket import VERSION, Bucket
 from .options import FleetOptions
-from .stored import SCHEMA, TABLE
-from .stream import count
+from .stored import SCHEMA, TABLE, States, frame_of, one_of
+from .stream import bucket_of, count
 
 ROWS = "key {key}, last BIGINT, t BIGINT, record BINARY, alarm BINARY"
 
@@ -30,9 +28,8 @@ ROWS = "key {key}, last BIGINT, t BIGINT, record BINARY, alarm BINARY"
 def from_trackers(
     spark: SparkSession,
     fleet: KeyedTrackers,
-    last: Mapping[Any, int],
+    last: Mapping[Any, int] | None = None,
     *,
-    key_type: str = "string",
     alarm: ChangeAlarm | None = None,
     buckets: int | None = None,
 ) -> DataFrame:
@@ -43,11 +40,10 @@ def from_trackers(
     spark
         A session.
     fleet
-        Trackers, without histories. All of them go through this process.
+        Trackers, without histories, of keys that are strings or whole numbers. All of them go through
+        this process.
     last
-        The last ``seq`` that each key has learned.
-    key_type
-        The type of keys in the stream, as Spark calls it.
+        The last ``seq`` that each key has learned; without, the stream's numbers must be > 0.
     alarm, buckets
         As for `track`. Alarms begin anew.
     """
@@ -55,44 +51,39 @@ def from_trackers(
         raise ValueError("fleet must have no histories and no prior: states have none")
     options = FleetOptions(fleet.tracker, alarm, n_features(fleet) or None, count(buckets))
     begun = b"" if alarm is None else to_json(alarm.state())
-    records = [(key, fleet._packed(key)) for key in fleet]
     rows = [
-        dict(key=key, last=last[key], t=fleet[key]._fitted().t, record=record, alarm=begun)
-        for key, record in records
+        dict(
+            key=_plain(key),
+            last=0 if last is None else last[key],
+            t=fleet[key]._fitted().t,
+            record=fleet._packed(key),
+            alarm=begun,
+        )
+        for key in fleet
     ]
-    return _gathered(spark.createDataFrame(rows, ROWS.format(key=key_type)), options)
+    if len({type(row["key"]) for row in rows}) > 1:
+        raise ValueError("fleet must have keys of one type, and has strings and whole numbers")
+    kind = _kind(rows[0]["key"]) if rows else "string"
+    return _gathered(spark.createDataFrame(rows, ROWS.format(key=kind)), options)
 
 
-def rebucket(
-    frame: DataFrame,
-    buckets: int,
-    *,
-    key_type: str = "string",
-    tracker: MetricTracker | None = None,
-    alarm: ChangeAlarm | None = None,
-    was: int | None = None,
-) -> DataFrame:
-    """The same states in another number of buckets, for a new checkpoint.
+def rebucket(states: States, buckets: int) -> DataFrame:
+    """The same states in another number of buckets, for ``initial`` of a new checkpoint.
 
     Parameters
     ----------
-    frame
-        States, as from `read_states`.
+    states
+        The path of a checkpoint, or states.
     buckets
         How many there are to be.
-    key_type
-        The type of keys in the stream, as Spark calls it.
-    tracker, alarm
-        As they were for `track`.
-    was
-        How many buckets there are.
     """
-    options = FleetOptions(tracker or MetricTracker.rice(), alarm, None, count(was))
+    frame = frame_of(states)
+    one = one_of(frame)
 
     def rows(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for number, blob in zip(batch["bucket"].to_pylist(), batch["blob"].to_pylist(), strict=True):
-                bucket = Bucket(options, blob, f"bucket {number}")
+                bucket = Bucket(one.options, blob, f"bucket {number}")
                 columns = {
                     "key": list(bucket.index),
                     "last": bucket.counts[:, 0],
@@ -102,15 +93,22 @@ def rebucket(
                 }
                 yield pa.RecordBatch.from_pydict(columns)
 
-    found = frame.select("bucket", "blob").mapInArrow(rows, ROWS.format(key=_stored(key_type)))
-    return _gathered(
-        found.withColumn("key", F.col("key").cast(key_type)), replace(options, buckets=count(buckets))
-    )
+    kind = ROWS.format(key=_kind(next(iter(one.index))))
+    options = replace(one.options, buckets=count(buckets))
+    return _gathered(frame.select("bucket", "blob").mapInArrow(rows, kind), options)
 
 
-def _stored(key_type: str) -> str:
-    """The type of the same keys in a bucket."""
-    return "string" if key_type == "string" else "bigint"
+def _plain(key: Any) -> str | int:
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        return int(key)
+    if not isinstance(key, str):
+        raise ValueError(f"fleet must have keys that are strings or whole numbers, got {key!r}")
+    return str(key)
+
+
+def _kind(key: Any) -> str:
+    """The type of such keys, as Spark calls it."""
+    return "string" if isinstance(key, str) else "bigint"
 
 
 def _gathered(rows: DataFrame, options: FleetOptions) -> DataFrame:
@@ -121,5 +119,8 @@ def _gathered(rows: DataFrame, options: FleetOptions) -> DataFrame:
         line = dict(bucket=group[0].as_py(), version=VERSION, t=made.t, blob=made.write())
         return pa.Table.from_pylist([line], TABLE)
 
-    number = F.pmod(F.xxhash64(F.col("key")), F.lit(options.buckets)).cast("int")
-    return rows.withColumn("bucket", number).groupBy("bucket").applyInArrow(bucket, SCHEMA)
+    return (
+        rows.withColumn("bucket", bucket_of(rows, "key", options.buckets))
+        .groupBy("bucket")
+        .applyInArrow(bucket, SCHEMA)
+    )

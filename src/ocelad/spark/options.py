@@ -1,24 +1,30 @@
-"""What all trackers of a fleet on Spark have in common, once; a bucket has but a digest of it."""
+"""What all trackers of a fleet on Spark have in common: a bucket has it once, for all of its keys."""
 
 from __future__ import annotations
 
 import copy
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from .. import validation as validate
 from ..fleet.saved import options_of
-from ..state.header import to_json
+from ..state.container import Arrays
+from ..state.contents import tracker_of
+from ..state.header import fits, to_json
+from ..state.options import read
 from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
-from ..watch.saved import alarm_entry
 
 BUCKETS = 256
 """The number of buckets, unless another is given: 10,000 keys of 20 kB each are .8 MB a bucket."""
+
+
+_ALARM = {"steps": float, "odds": float, "memory": int}
+"""The parameters of a `ChangeAlarm`."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,9 @@ class FleetOptions:
 
     Examples
     --------
-    >>> FleetOptions().digest == FleetOptions(MetricTracker.rice()).digest != FleetOptions(MetricTracker()).digest
-    True
+    >>> options = FleetOptions(MetricTracker(memory=64), buckets=16)
+    >>> FleetOptions.of({**options.entries, "n_features": 25}, {}).tracker
+    MetricTracker(memory=64)
     """
 
     tracker: MetricTracker = field(default_factory=MetricTracker.rice)
@@ -65,20 +72,26 @@ class FleetOptions:
         object.__setattr__(self, "tracker", clone(tracker))
         options_of(self.tracker)  # refuses what could not be kept
 
-    @cached_property
-    def alarm_parameters(self) -> dict[str, Any]:
-        entry = dict(alarm_entry(self.alarm) or {})
-        entry.pop("state", None)
-        return entry
+    @classmethod
+    def of(cls, entries: dict[str, Any], arrays: Arrays) -> FleetOptions:
+        """Those that a bucket was learned with, by what it holds of them."""
+        options, alarm = entries["options"], entries["alarm"]
+        if not isinstance(options, dict) or not (alarm is None or fits(alarm, _ALARM)):
+            raise ValueError("options must be those of a tracker, and alarm its parameters, or null")
+        tracker = tracker_of(read(MetricTracker, to_json(options), arrays), None)
+        made = None if alarm is None else ChangeAlarm(**alarm)
+        return cls(tracker, made, entries["n_features"], entries["buckets"])
 
     @cached_property
-    def digest(self) -> str:
-        """Trackers and alarms that have another were learned otherwise."""
-        options = options_of(self.tracker)
-        hashed = hashlib.sha256(options.text + to_json(self.alarm_parameters))
-        for array in options.arrays.values():
-            hashed.update(array.tobytes())
-        return hashed.hexdigest()[:32]
+    def entries(self) -> dict[str, Any]:
+        """What a bucket holds of them, but for arrays and the number of features."""
+        alarm = None if self.alarm is None else {name: getattr(self.alarm, name) for name in _ALARM}
+        return {"options": options_of(self.tracker).entries, "alarm": alarm, "buckets": self.buckets}
+
+    @property
+    def arrays(self) -> Arrays:
+        """Those among the options of the tracker."""
+        return options_of(self.tracker).arrays
 
     def begun(self, n: int) -> MetricTracker:
         """A tracker of n features before its first comparison: it is to be copied."""
@@ -87,13 +100,20 @@ class FleetOptions:
             made[n] = copy.copy(self.tracker)._begin(n)
         return made[n]
 
-    def check(self, digest: Any, buckets: Any, n: Any) -> None:
-        """Whether a bucket was learned with these."""
-        if digest != self.digest:
+    def check(self, entries: dict[str, Any], arrays: Arrays) -> None:
+        """Whether a bucket was learned with these, by what it holds of its own."""
+        same = all(
+            to_json({"": entries[name]}) == to_json({"": self.entries[name]}) for name in ("options", "alarm")
+        )
+        if not same or any(
+            name not in arrays or not np.array_equal(arrays[name], own) for name, own in self.arrays.items()
+        ):
             raise ValueError("it was learned with other options of the tracker, or of the alarm, than these")
-        if buckets != self.buckets:
+        if entries["buckets"] != self.buckets:
             raise ValueError(
-                f"it is one of {buckets} buckets, and now there are {self.buckets}: keys would get lost"
+                f"it is one of {entries['buckets']} buckets, and now there are {self.buckets}: keys would get lost"
             )
-        if type(n) is not int or n < 1 or self.n_features not in (None, n):
-            raise ValueError(f"its trackers have {n!r} features, and n_features is {self.n_features}")
+        if self.n_features not in (None, entries["n_features"]):
+            raise ValueError(
+                f"its trackers have {entries['n_features']} features, and n_features is {self.n_features}"
+            )

@@ -5,12 +5,14 @@ A stream can begin with them, and they come out of Spark as `KeyedTrackers`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, ByteType, DoubleType, IntegerType, LongType, StructField, StructType
 
 from ..fleet import KeyedTrackers
@@ -23,6 +25,9 @@ from .learning import learn
 from .options import FleetOptions
 from .processors import STATE
 from .stream import count, framed, with_bucket
+
+States: TypeAlias = "DataFrame | str | os.PathLike[str]"
+"""States, or the path of the checkpoint that they are in."""
 
 SCHEMA = StructType(
     [
@@ -74,48 +79,54 @@ TABLE = pa.schema([("bucket", pa.int32()), ("version", pa.int32()), ("t", pa.int
 
 
 def read_states(spark: SparkSession, checkpoint: str) -> DataFrame:
-    """The states in the checkpoint of a query with `track`, after its latest batch."""
-    reader = spark.read.format("statestore").option("stateVarName", STATE)
-    return reader.load(checkpoint).select("key.bucket", "value.version", "value.t", "value.blob")
+    """The states in the checkpoint of a query with `track`, after its latest batch: for ``initial`` of another."""
+    frame = spark.read.format("statestore").option("stateVarName", STATE).load(checkpoint)
+    group = frame.schema["key"].dataType.fieldNames()[0]  # the bucket, or with `TrackerProcessor` the key
+    return frame.select(F.col(f"key.{group}").alias("bucket"), "value.version", "value.t", "value.blob")
 
 
-def states(
-    frame: DataFrame,
-    *,
-    tracker: MetricTracker | None = None,
-    alarm: ChangeAlarm | None = None,
-    buckets: int | None = None,
-) -> KeyedTrackers:
-    """The trackers of `backfill` or `read_states`, out of Spark; all of them come to this process.
+def states(checkpoint: States) -> KeyedTrackers:
+    """The trackers of a checkpoint, out of Spark; all of them come to this process. Alarms stay behind.
 
     Parameters
     ----------
-    frame
-        States, all or some.
-    tracker, alarm, buckets
-        As they were for `track` or `backfill`; what was learned with others is refused. Alarms stay behind.
+    checkpoint
+        Its path, or states, all or some of them, from `backfill` or `read_states`.
     """
-    options = FleetOptions(tracker or MetricTracker.rice(), alarm, None, count(buckets))
     records: dict[Hashable, bytes] = {}
-    n = 0
-    for row in frame.toLocalIterator():
-        bucket = Bucket(options, bytes(row.blob), f"bucket {row.bucket}")
+    options, n = None, 0
+    for row in frame_of(checkpoint).toLocalIterator():
+        bucket = Bucket(options, bytes(row.blob), f"bucket {row.bucket!r}")
         records |= {key: bytes(bucket.records[code]) for key, code in bucket.index.items()}
-        n = bucket.n_features or n
-    return with_records(KeyedTrackers(options.tracker), records, n)
+        options, n = bucket.options, bucket.n_features or n
+    return with_records(KeyedTrackers(None if options is None else options.tracker), records, n)
+
+
+def frame_of(found: States) -> DataFrame:
+    """States, or those of a checkpoint."""
+    if isinstance(found, DataFrame):
+        return found
+    if not isinstance(found, (str, os.PathLike)):
+        raise TypeError(f"states must be a DataFrame or the path of a checkpoint, got {found!r}")
+    return read_states(SparkSession.active(), os.fspath(found))
+
+
+def one_of(frame: DataFrame) -> Bucket:
+    """Any of the buckets: all have the same options."""
+    row = frame.select("bucket", "blob").head()
+    if row is None:
+        raise ValueError("there are no states")
+    return Bucket(None, bytes(row.blob), f"bucket {row.bucket!r}")
 
 
 def score(
     pairs: DataFrame,
-    frame: DataFrame,
+    states: States | KeyedTrackers,
     *,
     key: str = "key",
     seq: str = "seq",
     x: str = "x",
     z: str = "z",
-    tracker: MetricTracker | None = None,
-    alarm: ChangeAlarm | None = None,
-    buckets: int | None = None,
 ) -> DataFrame:
     """Judge pairs by trackers that do not change: key, seq, distance, probability and predicted of each.
 
@@ -126,28 +137,30 @@ def score(
     pairs
         A DataFrame that is not streaming, with columns as `track` has, but for labels; ``seq`` may be any number
         by which rows are told apart.
-    frame
-        States, as from `backfill` or `read_states`.
-    tracker, alarm, buckets
-        As they were for these.
+    states
+        The path of a checkpoint; states, from `backfill` or `read_states`; or the trackers of one process.
     """
-    options = FleetOptions(tracker or MetricTracker.rice(), alarm, None, count(buckets))
+    if isinstance(states, KeyedTrackers):
+        from .exchange import from_trackers  # which imports this file
+
+        states = from_trackers(pairs.sparkSession, states)
+    frame = frame_of(states)
 
     def judged(group: tuple[Any, ...], rows: pa.Table, held: pa.Table) -> pa.Table:
         distance, probability, predicted = (np.full(rows.num_rows, np.nan) for _ in range(3))
         if held.num_rows and rows.num_rows:
             table = checked(rows.append_column("y", pa.array(np.ones(rows.num_rows))))
-            bucket = Bucket(options, held["blob"][0].as_py(), f"bucket {group[0].as_py()}")
+            bucket = Bucket(None, held["blob"][0].as_py(), f"bucket {group[0].as_py()}")
             for key, at, u in _groups(table, bucket):
-                found, limit, odds = bucket.tracker(key)._judge(u)
-                distance[at], probability[at] = found, 0.5 + 0.5 * np.tanh(0.5 * odds)
-                predicted[at] = np.where(found <= limit, 1, -1)
+                far, limit, odds = bucket.tracker(key)._judge(u)
+                distance[at], probability[at] = far, 0.5 + 0.5 * np.tanh(0.5 * odds)
+                predicted[at] = np.where(far <= limit, 1, -1)
         columns = {"distance": distance, "probability": probability, "predicted": predicted}
         kinds = {"distance": pa.float64(), "probability": pa.float64(), "predicted": pa.int8()}
         judgements = {name: pa.array(c, from_pandas=True).cast(kinds[name]) for name, c in columns.items()}
         return pa.table({"key": rows["key"], "seq": rows["seq"], **judgements})
 
-    rows = with_bucket(pairs, (key, seq, x, z), options.buckets)
+    rows = with_bucket(pairs, (key, seq, x, z), one_of(frame).options.buckets)
     kinds = {"distance": DoubleType(), "probability": DoubleType(), "predicted": ByteType()}
     fields = [rows.schema["key"], rows.schema["seq"], *[StructField(name, kind) for name, kind in kinds.items()]]
     return rows.groupBy("bucket").cogroup(frame.groupBy("bucket")).applyInArrow(judged, StructType(fields))

@@ -138,8 +138,15 @@ def with_bucket(events: DataFrame, names: tuple[str, ...], buckets: int) -> Data
             raise TypeError(f"column {name!r} must have labels 1 and -1, and is {kinds[name].simpleString()}")
     numbers = [F.col(name).cast("array<double>").alias(usual) for name, usual in ((x, "x"), (z, "z"))]
     labels = [F.col(name).cast("double").alias("y") for name in rest]
-    bucket = F.pmod(F.xxhash64(F.col(key)), F.lit(buckets)).cast("int").alias("bucket")
+    bucket = bucket_of(events, key, buckets).alias("bucket")
     return events.select(bucket, F.col(key).alias("key"), F.col(seq).cast("long").alias("seq"), *numbers, *labels)
+
+
+def bucket_of(frame: DataFrame, key: str, buckets: int) -> Any:
+    """The bucket of each key; of a whole number the same however wide its column is, as that may change."""
+    whole = isinstance(frame.schema[key].dataType, IntegralType)
+    hashed = F.xxhash64(F.col(key).cast("bigint") if whole else F.col(key))
+    return F.pmod(hashed, F.lit(buckets)).cast("int")
 
 
 def _kind(events: DataFrame, name: str) -> Any:
