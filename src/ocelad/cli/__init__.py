@@ -22,6 +22,9 @@ COMMANDS = {
     "plot": "Draw PATH: the folder of a run of ocelad track, its timeline.csv, or a file of ocelad.save.",
     "score": "Measure the pairs of TABLE with the metric of TRACKER, which does not change.",
     "serve": "Serve a page on which people compare the items of TABLE, and an HTTP API for programs.",
+    "spark-demo": (
+        "Run a tracker for each of 1,000 users on Spark, on this machine: kill it, start it, nothing is lost."
+    ),
     "spark-size": "Say how many cores, how much state and how many buckets a fleet on Spark needs.",
     "study": "Run the paper's experiments, choose their rates, and report on them.",
     "track": "Track the metric behind a table, or behind standard input if TABLE is -.",
