@@ -1,11 +1,12 @@
 """A tracker for each of many users on Spark: files of comparisons in, predictions and alarms out.
 
-    python examples/spark/users_job.py work --make     on a laptop: 1,000 users, whose notions jump
-    spark-submit users_job.py work               on a cluster, where work is a folder that all machines see
+    ocelad spark-demo demo                                        makes files to try it with
+    spark-submit examples/spark/users_job.py demo/in work         on a laptop
+    spark-submit --master ... users_job.py s3a://bucket/comparisons s3a://bucket/work
 
-Comparisons are Parquet files in work/in, of which there may be more at any time; predictions go to work/out, and
-alarms to the terminal. Kill it whenever you like: started again, it goes on as if nothing had happened.
-It needs ``pip install "ocelad[spark]"`` and Java 17 or later.
+Comparisons are Parquet files in the first folder, of which there may be more at any time. Predictions go to out in
+the second one, alarms and bad rows to the terminal. Kill it whenever you like: started again, it goes on as if
+nothing had happened. It needs ``pip install "ocelad[spark]"`` on all machines, and Java 17 or later.
 """
 
 from __future__ import annotations
@@ -13,21 +14,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import threading
-import time
-from pathlib import Path
 
-os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python: that of this environment
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python; on a cluster, its path there
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from ocelad import ChangeAlarm, MetricTracker
 from ocelad.spark import track
-
-USERS, N, ROWS = 1000, 8, 20
 
 SETTINGS = {
     # states in RocksDB on local disk, not on Java's heap; transformWithState knows no other store
@@ -40,69 +33,44 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     # on a cluster, how often a task is tried before the query stops
     "spark.task.maxFailures": "4",
+    # kernels are compiled once for each machine, and kept here: run `ocelad warmup` with it ahead of time
+    # "spark.executorEnv.NUMBA_CACHE_DIR": "/a/local/folder",
 }
-# Kernels are compiled once for each machine. Where workers cannot write to site-packages, say where to keep them:
-# spark.executorEnv.NUMBA_CACHE_DIR=/a/local/folder, and run `ocelad warmup` there ahead of time.
-
-
-def make_files(folder: Path, seconds: float) -> None:
-    """A file of comparisons every so many seconds. User k changes in file 5 + k % 20."""
-    while True:
-        number = len(list(folder.glob("*.parquet")))
-        rng = np.random.default_rng(number)
-        user = rng.permutation(np.repeat(np.arange(USERS), ROWS))
-        x, z = rng.normal(size=(2, len(user), N))
-        at = np.where(number < 5 + user % 20, 0, N - 1)  # the feature that matters to a user now
-        y = np.where(np.abs(x - z)[np.arange(len(user)), at] < 1, 1, -1)
-        seq = np.arange(len(user)) + number * len(user)
-        table = pa.table({"key": [f"user {k}" for k in user], "seq": seq, "x": list(x), "z": list(z), "y": y})
-        pq.write_table(table, folder / ".next")
-        os.rename(folder / ".next", folder / f"{number:06}.parquet")  # files appear whole
-        time.sleep(seconds)
+COLUMNS = "key STRING, seq BIGINT, x ARRAY<DOUBLE>, z ARRAY<DOUBLE>, y BIGINT"
 
 
 def keep(outcome: DataFrame, number: int, folder: str) -> None:
     """Write a batch where it belongs: if it is done again after a crash, it takes its own place."""
-    outcome.persist()
-    outcome.write.mode("overwrite").parquet(f"{folder}/out/batch={number}")
-    wrong = outcome.where("NOT right").count() / max(1, outcome.where("right IS NOT NULL").count())
-    found = outcome.where("alarm IS NOT NULL").select("key", "seq", "alarm")
-    print(f"batch {number}: {outcome.count()} comparisons, {wrong:.1%} wrong, {found.count()} alarms", flush=True)
-    found.orderBy("seq").show(5, truncate=False)
-    outcome.where("rejected IS NOT NULL").groupBy("rejected").count().show(5, truncate=False)
-    outcome.unpersist()
+    place = f"{folder}/out/batch={number}"
+    outcome.write.mode("overwrite").parquet(place)
+    written = outcome.sparkSession.read.parquet(place)
+    print(f"batch {number}: {written.count()} comparisons", flush=True)
+    written.where("alarm IS NOT NULL OR rejected IS NOT NULL").select("key", "seq", "alarm", "rejected").show(5)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
-    parser.add_argument("--make", action="store_true", help="make comparisons, too")
+    parser.add_argument("comparisons", help="folder of Parquet files")
+    parser.add_argument("folder", help="where to write")
+    parser.add_argument("--features", type=int, default=4, help="the length of x and z")
     parser.add_argument("--every", type=float, default=10.0, help="seconds between batches")
-    parser.add_argument("--batches", type=int, help="end after so many")
     given = parser.parse_args()
     builder = SparkSession.builder.appName("ocelad")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    source = Path(given.folder).absolute() / "in"
-    if given.make:
-        source.mkdir(parents=True, exist_ok=True)
-        threading.Thread(target=make_files, args=(source, given.every), daemon=True).start()
-    columns = "key STRING, seq BIGINT, x ARRAY<DOUBLE>, z ARRAY<DOUBLE>, y BIGINT"
-    events = spark.readStream.schema(columns).option("maxFilesPerTrigger", 10).parquet(str(source))
-    outcome = track(events, tracker=MetricTracker.rice(), alarm=ChangeAlarm(), n_features=N, buckets=16)
+    events = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 10).parquet(given.comparisons)
+    outcome = track(
+        events, tracker=MetricTracker(memory=256), alarm=ChangeAlarm(), n_features=given.features, buckets=16
+    )
     query = (
         outcome.writeStream.foreachBatch(lambda frame, number: keep(frame, number, given.folder))
         .option("checkpointLocation", f"{given.folder}/checkpoint")
         .trigger(processingTime=f"{given.every} seconds")
         .start()
     )
-    done = 0
-    while query.isActive and (given.batches is None or done < given.batches):
-        query.awaitTermination(1)
-        done = sum(progress["numInputRows"] > 0 for progress in query.recentProgress)
-    query.stop()
+    query.awaitTermination()
 
 
 if __name__ == "__main__":
