@@ -1,11 +1,14 @@
 """A job on Spark for tests, run as a program: it may be killed at any moment and started again.
 
 python spark_job.py FOLDER stream     learns the files of FOLDER/in, one each batch, into FOLDER/out
-python spark_job.py FOLDER check      the same, and then compares everything with one process
+python spark_job.py FOLDER compare    the same, and compares trackers and outcomes with one process
+python spark_job.py FOLDER check      the same, and compares all else that can be done on Spark
 """
 
 import os
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # before Spark is imported
@@ -22,46 +25,53 @@ from ocelad.spark.frames import checked, outcome, to_rows
 from ocelad.spark.learning import learn
 from ocelad.spark.options import FleetOptions
 
-N, FILES, ROWS, BUCKETS = 3, 3, 120, 3
-OPTIONS = dict(alarm=ChangeAlarm(steps=20), n_features=N, buckets=BUCKETS)
+N, ROWS, BUCKETS, LATE = 3, 120, 3, 5
+ALARM = ChangeAlarm(steps=20)
+OPTIONS = dict(alarm=ALARM, n_features=N, buckets=BUCKETS)
+COLUMNS = "key INT, seq BIGINT, x ARRAY<DOUBLE>, z ARRAY<DOUBLE>, y BIGINT"
+WIDER = "note STRING, key BIGINT, seq BIGINT, x ARRAY<DOUBLE>, z ARRAY<DOUBLE>, y BIGINT"
+"""The same after a change: one more column, and keys are wider."""
+NAME = "concat('key ', key)"
+
+
+def comparisons(seed):
+    """Rows in any order, some of them bad."""
+    rng = np.random.default_rng(seed)
+    seq = rng.permutation(ROWS) + seed * ROWS
+    rows = {
+        "key": (seq % 7).tolist(),
+        "seq": seq,
+        "x": rng.normal(size=(ROWS, N)).astype(np.float32).tolist(),
+        "z": rng.normal(size=(ROWS, N)).tolist(),
+        "y": rng.choice([-1, 1], size=ROWS),
+    }
+    rows["x"][3], rows["z"][4], rows["y"][5], rows["key"][6] = [np.nan] * N, [0.0], 0, None
+    return pa.table(rows, schema=schema())
+
+
+def schema(x="double", y="int64"):
+    lists = [("x", pa.list_(pa.type_for_alias(x))), ("z", pa.list_(pa.float64()))]
+    return pa.schema([("key", pa.int32()), ("seq", pa.int64()), *lists, ("y", pa.type_for_alias(y))])
 
 
 def write_files(folder):
-    """Each with rows in any order, some of them bad; one comes twice, and one is empty."""
-    rng, folder = np.random.default_rng(0), Path(folder)
+    """One comes twice, one is empty, one has other types and a column more, and the last comes too late."""
+    folder = Path(folder)
     folder.mkdir()
-    tables = []
-    for number in range(FILES):
-        seq = rng.permutation(ROWS) + number * ROWS
-        rows = {
-            "key": [f"key {k}" for k in seq % 7],
-            "seq": seq,
-            "x": rng.normal(size=(ROWS, N)).tolist(),
-            "z": rng.normal(size=(ROWS, N)).tolist(),
-            "y": rng.choice([-1, 1], size=ROWS),
-        }
-        rows["x"][3], rows["z"][4], rows["y"][5], rows["key"][6] = [np.nan] * N, [0.0], 0, None
-        tables.append(pa.table(rows, schema=SCHEMA))
-    tables = [*tables[:2], tables[0], tables[0].slice(0, 0), *tables[2:]]
+    first, second, third, fourth = (comparisons(seed) for seed in range(4))
+    other = fourth.cast(schema("float", "int32")).append_column("note", [["new"] * ROWS])
+    tables = [first, second, first, first.slice(0, 0), other, third]
     for number, table in enumerate(tables):
         path = folder / f"{number}.parquet"
         pq.write_table(table, path)
         os.utime(path, (1e9 + number, 1e9 + number))  # Spark takes the oldest first
-    return tables
 
 
-SCHEMA = pa.schema(
-    [
-        ("key", pa.string()),
-        ("seq", pa.int64()),
-        ("x", pa.list_(pa.float64())),
-        ("z", pa.list_(pa.float64())),
-        ("y", pa.int64()),
-    ]
-)
+def read_files(folder):
+    return [pq.read_table(path).select(schema().names).cast(schema()) for path in sorted(Path(folder).iterdir())]
 
 
-def session(folder):
+def session(folder, master="local[2]"):
     store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     settings = {
         "spark.ui.enabled": "false",
@@ -70,8 +80,9 @@ def session(folder):
         "spark.local.dir": f"{folder}/local",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
         "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # to start in less time
     }
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder.master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
@@ -79,74 +90,131 @@ def session(folder):
     return spark
 
 
-def run(spark, folder, target="out", files=1, **options):
+def run(events, target, **options):
     """Until all files have been learned."""
-    schema = spark.read.parquet(f"{folder}/in").schema
-    events = spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(f"{folder}/in")
     query = (
         track(events, **OPTIONS, **options)
         .writeStream.format("parquet")
-        .option("checkpointLocation", f"{folder}/{target}-checkpoint")
-        .option("path", f"{folder}/{target}")
+        .option("checkpointLocation", f"{target}-checkpoint")
+        .option("path", target)
         .trigger(availableNow=True)
         .start()
     )
     query.awaitTermination()
-    return states(f"{folder}/{target}-checkpoint")
+
+
+def stream(spark, folder, columns=COLUMNS, **kinds):
+    """Learn files with these columns, some of them cast to other types."""
+    events = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).parquet(f"{folder}/in")
+    cast = {name: F.col(name).cast(kind) for name, kind in kinds.items()}
+    run(events.withColumns(cast), f"{folder}/out")
 
 
 def bits(fleet):
     return {key: dumps(fleet[key]) for key in fleet}
 
 
+@contextmanager
+def stage(name):
+    start = time.monotonic()
+    yield
+    print(f"{name}: {time.monotonic() - start:.1f} s", flush=True)
+
+
 def check(spark, folder):
-    found = run(spark, folder)
-    table = pq.read_table(f"{folder}/in", schema=SCHEMA)
-    rows = to_rows(checked(table.append_column("bucket", pa.array(np.zeros(len(table), dtype=np.int32)))))
-    whole = learn(FleetOptions(**OPTIONS), None, rows)
-    # The trackers, to the bit, as one process learns them
+    """What needs no stream first; the stream when standard input ends: until then another process may have it."""
+    check_batches(spark, folder, read_files(f"{folder}/in"))
+    with stage("waiting"):
+        sys.stdin.read()
+    compare(spark, folder)
+
+
+def compare(spark, folder):
+    tables = read_files(f"{folder}/in")
+    with stage("stream"):
+        stream(spark, folder, WIDER, seq="int", x="array<float>", y="float")
+    with stage("trackers"):
+        found = states(f"{folder}/out-checkpoint")
+        assert bits(found) == bits(one_process(pa.concat_tables(tables[:LATE]))[0]), "trackers differ"
+    with stage("outcomes"):
+        check_outcomes(spark.read.schema(WIDER_OUTCOME).parquet(f"{folder}/out").toArrow().to_pylist(), tables)
+
+
+def check_batches(spark, folder, tables):
+    """Trackers learned in batch, asked and moved, and a stream that goes on from them. Keys are strings."""
+    fleet, keys, good = one_process(pa.concat_tables(tables), "key {}".format)
+    history = spark.read.schema(COLUMNS).parquet(f"{folder}/in").withColumn("key", F.expr(NAME))
+    with stage("backfill"):
+        learned = backfill(history, **OPTIONS).cache()
+        assert bits(states(learned)) == bits(fleet), "backfill differs"
+    with stage("score"):
+        check_scores(score(history, learned).toArrow().to_pylist(), fleet, keys, good)
+    with stage("rebucket"):
+        assert bits(states(rebucket(learned, 5))) == bits(fleet), "other buckets differ"
+    with stage("from trackers"):
+        back = from_trackers(spark, fleet, dict.fromkeys(fleet, 10**6), alarm=ALARM, buckets=BUCKETS).cache()
+        assert bits(states(back)) == bits(fleet), "what came back differs"
+        places, expected = ({row.bucket: row.t for row in frame.collect()} for frame in (back, learned))
+        assert places == expected, "keys are in other buckets"
+    with stage("refusals"):
+        refuse(history)
+        refuse_file(spark, folder, tables[0])
+    with stage("initial states"):
+        first = backfill(history.where(f"seq < {ROWS + 50}"), **OPTIONS)
+        events = spark.readStream.schema(COLUMNS).parquet(f"{folder}/in").withColumn("key", F.expr(NAME))
+        run(events, f"{folder}/later", initial=first)
+        found = states(f"{folder}/later-checkpoint")
+        assert bits(found) == bits(fleet), "initial states differ"
+
+
+WIDER_OUTCOME = (
+    "key BIGINT, seq BIGINT, distance DOUBLE, threshold DOUBLE, probability DOUBLE, predicted TINYINT, "
+    "right BOOLEAN, alarm STRING, rejected STRING"
+)
+
+
+def one_process(table, name=lambda key: key):
+    """Trackers that have learned each good row once, in order; and the keys and the table of these rows."""
+    rows = to_rows(in_bucket(table))
     at = np.flatnonzero(rows.reasons == None)  # noqa: E711
-    at = at[np.unique(rows.seq[at], return_index=True)[1]]  # each once, in order
-    good = table.take(pa.array(at))
-    keys, pairs = good["key"].to_pylist(), np.array([good["x"].to_pylist(), good["z"].to_pylist()])
-    pairs = pairs.transpose(1, 0, 2)
-    fleet = KeyedTrackers().partial_fit(keys, pairs, good["y"].to_numpy())
-    assert bits(found) == bits(fleet), "trackers differ"
-    # What came out, to the bit
-    expected = outcome(whole, pa.string()).to_pylist()
-    lines = spark.read.parquet(f"{folder}/out").toArrow().to_pylist()
-    order = lambda line: (str(line["key"]), line["seq"], str(line["rejected"]))  # noqa: E731
-    upserted = {order(line): line for line in lines}  # without a key nobody knows that a row has come before
-    assert upserted == {order(line): line for line in expected}, "outcomes differ"
-    assert sum(line["rejected"] is not None for line in upserted.values()) == 4 * FILES
-    assert len(lines) == len(upserted) + 1
+    good = table.take(pa.array(at[np.unique(rows.seq[at], return_index=True)[1]]))
+    keys = [name(key) for key in good["key"].to_pylist()]
+    return KeyedTrackers().partial_fit(keys, pairs_of(good), good["y"].to_numpy()), keys, good
+
+
+def pairs_of(table):
+    return np.array([table["x"].to_pylist(), table["z"].to_pylist()]).transpose(1, 0, 2)
+
+
+def in_bucket(table):
+    return checked(table.append_column("bucket", pa.array(np.zeros(len(table), dtype=np.int32))))
+
+
+def check_outcomes(lines, tables):
+    """To the bit those of one process that is given a file after the other."""
+    expected, blob = [], None
+    for table in tables:
+        done = learn(FleetOptions(**OPTIONS), blob, to_rows(in_bucket(table)))
+        expected, blob = expected + outcome(done, pa.int64()).to_pylist(), done.blob or blob
+    of = lambda lines: {(line["key"], line["seq"], line["rejected"]): line for line in lines}  # noqa: E731
+    assert of(lines) == of(expected), "outcomes differ"
+    assert len(lines) == len(expected), "outcomes are there twice"
     assert any(line["alarm"] for line in lines)
-    # The same in batch; and a stream that goes on from there
-    history = spark.read.parquet(f"{folder}/in")
-    learned = backfill(history, **OPTIONS).cache()
-    given = dict(alarm=OPTIONS["alarm"], buckets=BUCKETS)
-    again = states(learned)
-    assert bits(again) == bits(fleet), "backfill differs"
-    first = backfill(history.where(f"seq < {ROWS + 50}"), **OPTIONS)
-    later = run(spark, folder, "later", files=9, initial=first)
-    assert bits(later) == bits(fleet), "initial states differ"
-    # Pairs that are judged
-    judged = score(history, learned).toArrow().to_pylist()
+    # Of what came too late, or again, there is a line only if its key is not known
+    late = [line for line in lines if 2 * ROWS <= line["seq"] < 3 * ROWS]
+    assert [line["rejected"] for line in late] == ["key is null"]
+    again = [line["seq"] for line in lines if line["seq"] in tables[0]["seq"].to_pylist()]
+    assert len(again) == ROWS + 1
+    assert sum(line["rejected"] is not None for line in lines) == 3 * 4 + 2
+
+
+def check_scores(judged, fleet, keys, good):
     of = {(line["key"], line["seq"]): line for line in judged if line["distance"] is not None}
-    distances, predicted = fleet.pair_distance(keys, pairs), fleet.predict(keys, pairs)
+    distances, predicted = fleet.pair_distance(keys, pairs_of(good)), fleet.predict(keys, pairs_of(good))
     for key, seq, distance, label in zip(keys, good["seq"].to_pylist(), distances, predicted, strict=True):
         assert abs(of[key, seq]["distance"] - distance) < 1e-12
         assert of[key, seq]["predicted"] == label
-    assert len(judged) == history.count()
-    # Into another number of buckets, and out of Spark and back
-    moved = states(rebucket(learned, 5))
-    assert bits(moved) == bits(fleet), "other buckets differ"
-    last = dict.fromkeys(fleet, 10**6)
-    back = from_trackers(spark, fleet, last, **given)
-    assert bits(states(back)) == bits(fleet), "what came back differs"
-    found, expected = ({row.bucket: row.t for row in frame.collect()} for frame in (back, learned))
-    assert found == expected, "keys are in other buckets"
-    refuse(history)
+    assert len(judged) == 5 * ROWS
 
 
 def refuse(history):
@@ -163,7 +231,7 @@ def refuse(history):
     ]:
         wrong = history.withColumn(name, F.lit(None).cast(kind))
         assert said in refused(TypeError, wrong), f"{name} of type {kind}"
-    for kind in ("tinyint", "int", "bigint", "string", "varchar(9)"):
+    for kind in ("tinyint", "smallint", "int", "bigint", "string", "varchar(9)"):
         backfill(history.withColumn("key", F.lit(1).cast(kind)), **OPTIONS)
     assert refused(ValueError, history.drop("z")) == "there is no column 'z': the columns are key, seq, x, y"
 
@@ -177,8 +245,23 @@ def refused(kind, wrong):
     return "nothing"
 
 
+def refuse_file(spark, folder, table):
+    """What Spark does about files: one of other types it refuses, by name; a column that is not there is null."""
+    pq.write_table(table.cast(schema(y="double")), f"{folder}/other.parquet")
+    said = ""
+    try:
+        spark.read.schema(COLUMNS).parquet(f"{folder}/other.parquet").collect()
+    except Exception as error:  # of Java, or already of Python
+        said = str(error)
+    assert "other.parquet" in said, said or "labels of another type were read"
+    pq.write_table(table.drop_columns(["z"]), f"{folder}/less.parquet")
+    less = spark.read.schema(COLUMNS).parquet(f"{folder}/less.parquet")
+    assert {row.z for row in less.collect()} == {None}, "a column that is not there must be null"
+
+
 if __name__ == "__main__":
-    folder, stage = sys.argv[1:]
-    spark = session(folder)
-    (check if stage == "check" else run)(spark, folder)
+    folder, command, *master = sys.argv[1:]
+    with stage("session"):
+        spark = session(folder, *master)
+    {"stream": stream, "compare": compare, "check": check}[command](spark, folder)
     spark.stop()

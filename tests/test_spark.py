@@ -6,20 +6,22 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-pytest.importorskip("pyspark", reason="Spark needs the extra spark", minversion="4.3")
-pytest.importorskip("google.protobuf", reason="Spark needs the extra spark")
+pytest.importorskip("pyspark", reason="there is no Spark: make spark installs it", minversion="4.3")
+pytest.importorskip("google.protobuf", reason="there is no Spark: make spark installs it")
 
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from ocelad import ChangeAlarm, KeyedTrackers, MetricTracker, dumps
-from ocelad.spark import TrackerProcessor
+from ocelad.spark import TrackerProcessor, from_trackers
 from ocelad.spark.bucket import Bucket
 from ocelad.spark.frames import from_frames, read, to_frames
 from ocelad.spark.options import FleetOptions
@@ -47,7 +49,7 @@ def one_process(rows, tracker=None):
     return KeyedTrackers(tracker).partial_fit(rows["key"], pairs, rows["y"])
 
 
-def frames_of(rows, buckets, at):
+def frames_of(rows, buckets, at, chunk=7):
     """What Spark sends to each bucket."""
     key = rows["key"][at]
     table = pa.table(
@@ -60,8 +62,14 @@ def frames_of(rows, buckets, at):
             "y": rows["y"][at],
         }
     )
-    for batch in to_frames(table.to_batches(max_chunksize=7)):
+    for batch in to_frames(table.to_batches(max_chunksize=chunk)):
         yield from zip(batch["bucket"].to_pylist(), batch["frame"].to_pylist(), strict=True)
+
+
+def lines_of(answers):
+    """What Spark makes of the answers of a bucket."""
+    batch = pa.record_batch({"frame": pa.array([row.frame for row in answers], pa.binary())})
+    return [line for lines in from_frames([batch]) for line in lines.to_pylist()]
 
 
 def learned_by(tester, options, buckets):
@@ -77,14 +85,56 @@ def test_buckets_learn_what_one_process_learns():
     tester, lines, rng = TwsTester(BucketProcessor(options, pa.int64())), [], np.random.default_rng(1)
     for start in (0, 50, 50, 120):  # the second comes twice
         for bucket, frame in frames_of(rows, 2, start + rng.permutation(80 if start else 50)):
-            answers = tester.test(bucket, [Row(frame=frame)])
-            batches = [pa.record_batch({"frame": pa.array([row.frame for row in answers], pa.binary())})]
-            lines += [line for batch in from_frames(batches) for line in batch.to_pylist()]
+            lines += lines_of(tester.test(bucket, [Row(frame=frame)]))
     fleet = one_process(rows, MetricTracker(memory=32))
     assert learned_by(tester, options, 2) == {key: dumps(fleet[key]) for key in fleet}
     assert sorted(line["seq"] for line in lines) == list(range(200))
     assert all(line["right"] == (line["predicted"] == rows["y"][line["seq"]]) for line in lines)
     assert {line["rejected"] for line in lines} == {None}
+
+
+def test_what_comes_too_late_is_dropped():
+    rows, options = comparisons(100, keys=1), FleetOptions(buckets=1)
+    rows["y"][::10] = 0  # bad rows are no exception
+    tester, lines = TwsTester(BucketProcessor(options, pa.int64())), []
+    for at in (np.arange(40, 60), np.arange(20, 50), np.arange(55, 100)):
+        ((bucket, frame),) = frames_of(rows, 1, at)
+        lines += lines_of(tester.test(bucket, [Row(frame=frame)]))
+    assert sorted(line["seq"] for line in lines) == list(range(40, 100))
+    good = {name: column[40:][rows["y"][40:] != 0] for name, column in rows.items()}
+    assert learned_by(tester, options, 1) == {0: dumps(one_process(good)[0])}
+
+
+def test_a_key_may_have_very_many_rows_in_a_batch():
+    rows, options = comparisons(100_000, keys=1), FleetOptions(buckets=1)
+    ((bucket, frame),) = frames_of(rows, 1, np.random.default_rng(1).permutation(100_000), chunk=10_000)
+    tester = TwsTester(BucketProcessor(options, pa.int64()))
+    assert len(lines_of(tester.test(bucket, [Row(frame=frame)]))) == 100_000
+    assert learned_by(tester, options, 1) == {0: dumps(one_process(rows)[0])}
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        (pa.int8(), [1, -128]),
+        (pa.int16(), [1, -(2**15)]),
+        (pa.int32(), [1, -(2**31)]),
+        (pa.int64(), [1, -(2**63)]),
+        (pa.string(), ["", "1", "\x00", "ü \N{GRINNING FACE}", "a" * 10**5]),
+    ],
+    ids=str,
+)
+def test_keys_of_every_type(kind, keys):
+    rows = comparisons(len(keys), keys=1)
+    columns = {"bucket": pa.array(rows["key"], pa.int32()), "key": pa.array(keys, kind), "seq": rows["seq"]}
+    points = {"x": list(rows["x"]), "z": list(rows["z"]), "y": rows["y"]}
+    (sent,) = to_frames(pa.table({**columns, **points}).to_batches())
+    options = FleetOptions(buckets=1)
+    tester = TwsTester(BucketProcessor(options, kind))
+    (answer,) = tester.test(0, [Row(frame=sent["frame"][0].as_py())])
+    assert read(answer.frame)["key"].type == kind
+    assert [line["key"] for line in lines_of([answer])] == keys
+    assert list(learned_by(tester, options, 1)) == keys
 
 
 def test_a_state_that_is_damaged_stops_with_its_name():
@@ -111,6 +161,17 @@ def test_what_changes_nothing_is_not_written():
     before = tester.peekValueState(STATE, bucket)
     assert tester.test(bucket, [Row(frame=frame)]) == []
     assert tester.peekValueState(STATE, bucket) is before
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"), [([7, "7"], "keys of one type"), ([(1, 2)], "strings or whole numbers")]
+)
+def test_a_fleet_of_other_keys_is_refused(keys, said):
+    fleet = KeyedTrackers()
+    for key in keys:
+        fleet.partial_fit([key], np.ones((1, 2, N)), [1])
+    with pytest.raises(ValueError, match=said):
+        from_trackers(None, fleet)
 
 
 def test_a_stream_goes_on_from_states():
@@ -155,22 +216,35 @@ def test_frames_hold_all_rows_however_many(monkeypatch):
     assert list(to_frames([])) == []
 
 
-@pytest.mark.skipif(shutil.which("java") is None, reason="Spark itself needs Java 17 or later")
+def test_an_empty_batch_is_nothing():
+    nothing = {"bucket": pa.array([], pa.int32()), "key": pa.array([], pa.string())}
+    assert list(to_frames([pa.record_batch(nothing)])) == []
+    assert lines_of([]) == []
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java: make spark installs it")
 def test_a_job_that_is_killed_goes_on_as_if_nothing_had_happened(tmp_path):
     from spark_job import write_files
 
     write_files(tmp_path / "in")
-    command = [sys.executable, str(Path(__file__).parent / "spark_job.py"), str(tmp_path)]
-    with open(tmp_path / "log", "w", encoding="utf-8") as log:
-        job = subprocess.Popen([*command, "stream"], start_new_session=True, stdout=log, stderr=log)
-        checkpoint, until = tmp_path / "out-checkpoint", time.monotonic() + 120
-        while not (checkpoint / "offsets" / "1").exists():  # in the second of five batches
-            assert job.poll() is None, (tmp_path / "log").read_text()
-            assert time.monotonic() < until
+    script, log = Path(__file__).parent / "spark_job.py", tmp_path / "log"
+    with open(log, "w", encoding="utf-8") as said:
+        start = partial(subprocess.Popen, start_new_session=True, stdin=subprocess.PIPE, stdout=said, stderr=said)
+        job, check = (start([sys.executable, script, tmp_path, command]) for command in ("stream", "check"))
+    checkpoint, until = tmp_path / "out-checkpoint", time.monotonic() + 300
+    try:
+        while not (checkpoint / "offsets" / "1").exists():  # in the second of six batches
+            assert job.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
             time.sleep(0.05)
         time.sleep(0.3)
         os.killpg(job.pid, signal.SIGKILL)  # the driver and its Java; the workers then end by themselves
         job.wait()
-    assert not (checkpoint / "commits" / "4").exists()
-    done = subprocess.run([*command, "check"], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+        assert not (checkpoint / "commits" / "5").exists()
+        check.communicate(timeout=300)  # which ends its standard input: it may have the stream now
+        assert check.returncode == 0, log.read_text()
+    finally:
+        for process in (job, check):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()

@@ -264,15 +264,6 @@ def test_a_bucket_is_as_large_as_its_trackers():
     assert len(blob) < sum(len(pack(fleet[key])) for key in fleet) + len(dumps(KeyedTrackers())) + 400
 
 
-def test_a_key_may_have_very_many_rows_in_a_batch():
-    m, rng = 100_000, np.random.default_rng(0)
-    pairs, y = rng.normal(size=(m, 2, 2)), rng.choice([-1.0, 1.0], size=m)
-    at = rng.permutation(m)
-    done = learn(FleetOptions(), None, rows_of(["ann"] * m, np.arange(m), pairs, y, at))
-    expected = MetricTracker.rice().partial_fit(pairs, y)
-    assert trackers_of(done.blob, FleetOptions()) == {"ann": dumps(expected)}
-
-
 def test_an_empty_batch_changes_nothing():
     keys, seq, pairs, y = stream(4)
     assert learn(FleetOptions(), None, rows_of(keys, seq, pairs, y, slice(0))).blob is None
