@@ -1,9 +1,11 @@
 """kill -9 of the driver, of Java or of a worker of a job on Spark, at random moments; then it is started again.
 
-    python benchmarks/spark_kill.py [--kills 10]
+    python benchmarks/spark_kill.py [--kills 10] [--seed 0]
 
-After each kill the job goes on from its checkpoint. When all files have been learned, trackers and outcomes must
-be those of one process, bit for bit (tests/spark_job.py). Half a minute a kill. Needs Java.
+A third of the kills is for each of the three. After a kill nothing else is touched: the others must end by
+themselves, or finish the job without the worker, which Spark replaces if it may try a task again (local[2,4]).
+After one to three kills trackers and outcomes must be those of one process, bit for bit (tests/spark_job.py).
+Needs Java, and Linux for /proc. Half a minute a kill on two idle cores.
 """
 
 from __future__ import annotations
@@ -19,8 +21,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-TESTS = Path(__file__).parent.parent / "tests"
-sys.path.insert(0, str(TESTS))
+JOB = Path(__file__).parent.parent / "tests" / "spark_job.py"
+sys.path.insert(0, str(JOB.parent))
+
+KINDS = ("driver", "Java", "worker")
+PATIENCE = 300.0
+"""Seconds until what should have happened by itself is called a hang."""
 
 
 def children(pid: int) -> list[int]:
@@ -32,36 +38,71 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def wait(job: subprocess.Popen[bytes], seconds: float) -> None:
-    with suppress(subprocess.TimeoutExpired):
-        job.wait(seconds)
+def processes(driver: int) -> dict[str, list[int]]:
+    """The living processes of a job."""
+    java = [pid for pid in children(driver) if name(pid) == "java"]
+    daemons = [daemon for pid in java for daemon in children(pid)]
+    workers = [worker for daemon in daemons for worker in children(daemon)]
+    return {"driver": [driver], "Java": java, "daemon": daemons, "worker": workers}
 
 
-def kill(folder: str, rng: random.Random) -> str:
-    """Start the job, and kill a part of it some time after its first batch of this start has begun."""
-    offsets = Path(folder) / "out-checkpoint" / "offsets"
-    before, start = len(list(offsets.glob("[0-9]*"))), time.monotonic()
-    command = [sys.executable, str(TESTS / "spark_job.py"), folder, "stream"]
-    job = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while job.poll() is None and len(list(offsets.glob("[0-9]*"))) <= before and time.monotonic() - start < 60:
+def name(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    return ""
+
+
+def living(found: dict[str, list[int]]) -> list[int]:
+    """Those that have not ended; a zombie has."""
+    alive = []
+    for pid in (pid for pids in found.values() for pid in pids):
+        with suppress(OSError):
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+            alive += [pid] if state != "Z" else []
+    return alive
+
+
+def batches(folder: str) -> int:
+    return len(list((Path(folder) / "out-checkpoint" / "commits").glob("[0-9]*")))
+
+
+def kill(folder: str, kind: str, rng: random.Random) -> str | None:
+    """Start the job, and kill a part of it in its first to fourth batch; None if it was too late."""
+    master = rng.choice(["local[2]", "local[2,4]"])
+    with open(f"{folder}/log", "w", encoding="utf-8") as log:
+        command = [sys.executable, str(JOB), folder, "stream", master]
+        job = subprocess.Popen(command, start_new_session=True, stdout=log, stderr=log)
+    after = batches(folder) + rng.randrange(4)
+    while job.poll() is None and (batches(folder) < after or not processes(job.pid)["worker"]):
         time.sleep(0.05)
-    wait(job, rng.random() * 6)
-    java = [pid for child in children(job.pid) for pid in [child, *children(child)]]
-    workers = [worker for pid in java for daemon in children(pid) for worker in children(daemon)]
-    one = rng.sample(workers, min(1, len(workers)))
-    whom, pid = rng.choice([("driver", [job.pid]), ("Java", java[:1]), ("worker", one)])
-    for each in pid:
-        with suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)
-    if whom == "worker":
-        wait(job, 10)  # Spark notices by itself
-    with suppress(ProcessLookupError):
-        os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    for each in [*java, *workers]:  # those that have not ended with it yet must not write any more
-        with suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)
-    return f"{whom}{'' if pid else ' (none there)'} after {len(list(offsets.glob('[0-9]*')))} batches"
+    with suppress(subprocess.TimeoutExpired):
+        job.wait(rng.uniform(0, 3))
+    found, done, start = processes(job.pid), batches(folder), time.monotonic()
+    try:
+        os.kill(rng.choice(found[kind] if job.poll() is None else []), signal.SIGKILL)
+    except (IndexError, ProcessLookupError):  # there is none now
+        job.wait(PATIENCE)
+        return None
+    while (alive := living(found)) and time.monotonic() - start < PATIENCE:
+        time.sleep(0.1)
+        if job.poll() is None and kind == "worker":  # Spark may have replaced it
+            found = processes(job.pid)
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+    what = f"{kind} of {master} after {done} batches, others ended after {time.monotonic() - start:.1f} s"
+    if alive:
+        sys.exit(f"{what}: {len(alive)} of them did not\n{Path(f'{folder}/log').read_text(encoding='utf-8')}")
+    return f"{what}, the job {'was finished' if job.wait() == 0 else 'stopped'} after {batches(folder)}"
+
+
+def compare(folder: str) -> None:
+    """Let the job finish, and compare what it has learned and said with one process."""
+    command = [sys.executable, str(JOB), folder, "compare"]
+    start = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * PATIENCE)
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+    print(f"   equal, bit for bit; {time.monotonic() - start:.0f} s", flush=True)
 
 
 def main() -> None:
@@ -71,19 +112,19 @@ def main() -> None:
     given = parser.parse_args()
     from spark_job import write_files
 
-    rng, killed = random.Random(given.seed), 0
-    while killed < given.kills:
+    rng = random.Random(given.seed)
+    kinds = [KINDS[i % 3] for i in range(given.kills)]
+    rng.shuffle(kinds)
+    while kinds:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             write_files(f"{folder}/in")
-            for _ in range(min(rng.choice([1, 2, 3]), given.kills - killed)):
-                killed += 1
-                print(f"{killed}: {kill(folder, rng)}", flush=True)
-            done = subprocess.run(
-                [sys.executable, str(TESTS / "spark_job.py"), folder, "check"], capture_output=True, text=True
-            )
-            print("  equal, bit for bit" if done.returncode == 0 else done.stdout + done.stderr, flush=True)
-            if done.returncode:
-                sys.exit(1)
+            for _ in range(rng.choice([1, 2, 3])):
+                start = time.monotonic()
+                if not kinds or (what := kill(folder, kinds[-1], rng)) is None:
+                    break  # it was too late, and there is nothing left to kill here
+                kinds.pop()
+                print(f"{given.kills - len(kinds)}: {what}; {time.monotonic() - start:.0f} s in all", flush=True)
+            compare(folder)
 
 
 if __name__ == "__main__":
