@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test check bench docs browser browser-ready clean
+.PHONY: demo test check bench docs browser browser-ready spark spark-ready clean
 
 demo: .venv/.demo
 	$(BIN)/ocelad demo
@@ -31,6 +31,15 @@ browser-ready: .venv/.test .venv/.browser
 	  || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; } \
 	  || echo "There is no Chromium, and it cannot be installed here: tests of the page are skipped."
 
+# Trackers on Spark itself; Debian's Java, where there is none yet.
+spark: spark-ready
+	$(BIN)/python -m pytest tests/test_spark.py
+
+spark-ready: .venv/.test .venv/.spark
+	@command -v java > /dev/null \
+	  || { apt-get update -qq && apt-get install -y -qq default-jre-headless > /dev/null; } \
+	  || echo "There is no Java, and it cannot be installed here: the test that runs Spark itself is skipped."
+
 docs: .venv/.docs
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
@@ -39,6 +48,7 @@ docs: .venv/.docs
 .venv/.test: EXTRAS = test,check
 .venv/.docs: EXTRAS = docs
 .venv/.browser: EXTRAS = browser
+.venv/.spark: EXTRAS = spark
 
 .venv/.%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]"
