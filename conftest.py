@@ -12,7 +12,7 @@ NEED = {
     "river": ["src/ocelad/compat/river.py", "docs/river.md"],
     "fastapi": ["src/ocelad/serve", "docs/serve.md"],
     "pyspark": ["tests/spark_job.py"]
-    + [f"src/ocelad/spark/{name}.py" for name in ("demo", "exchange", "processors", "stored", "stream")],
+    + [f"src/ocelad/spark/{name}.py" for name in ("demo", "exchange", "items", "processors", "stored", "stream")],
 }
 MISSING = {package: files for package, files in NEED.items() if not find_spec(package)}
 collect_ignore = [file for files in MISSING.values() for file in files]

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from ocelad import ChangeAlarm, KeyedTrackers, dumps
-from ocelad.spark import backfill, from_trackers, rebucket, score, states, track
+from ocelad.spark import backfill, from_trackers, join_items, rebucket, score, states, track
 from ocelad.spark.frames import checked, outcome, to_rows
 from ocelad.spark.learning import learn
 from ocelad.spark.options import FleetOptions
@@ -149,6 +149,9 @@ def check_batches(spark, folder, tables):
         assert bits(states(learned)) == bits(fleet), "backfill differs"
     with stage("score"):
         check_scores(score(history, learned).toArrow().to_pylist(), fleet, keys, good)
+        check_scores(score(history, fleet).toArrow().to_pylist(), fleet, keys, good)
+    with stage("items"):
+        check_items(spark)
     with stage("rebucket"):
         assert bits(states(rebucket(learned, 5))) == bits(fleet), "other buckets differ"
     with stage("from trackers"):
@@ -215,6 +218,19 @@ def check_scores(judged, fleet, keys, good):
         assert abs(of[key, seq]["distance"] - distance) < 1e-12
         assert of[key, seq]["predicted"] == label
     assert len(judged) == 5 * ROWS
+
+
+def check_items(spark):
+    """Points in place of ids; an id that is not known leaves a null, which is a reason."""
+    items = spark.createDataFrame([("p", [0.0, 1.0]), ("q", [1.0, 1.0])], "item STRING, at ARRAY<DOUBLE>")
+    asked = spark.createDataFrame(
+        [("u", 1, "p", "q", 1), ("u", 2, "q", "?", -1)], "key STRING, seq INT, a STRING, b STRING, y INT"
+    )
+    rows = join_items(asked, items, id="item", point="at").orderBy("seq").collect()
+    assert [(row.key, row.seq, row.x, row.z, row.y) for row in rows] == [
+        ("u", 1, [0.0, 1.0], [1.0, 1.0], 1),
+        ("u", 2, [1.0, 1.0], None, -1),
+    ]
 
 
 def refuse(history):

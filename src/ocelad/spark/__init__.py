@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .exchange import from_trackers, rebucket
+    from .items import join_items
     from .processors import TrackerProcessor
     from .stored import backfill, read_states, score, states
     from .stream import output_schema, track
@@ -18,6 +19,7 @@ _FILES = {
     "TrackerProcessor": "processors",
     "backfill": "stored",
     "from_trackers": "exchange",
+    "join_items": "items",
     "output_schema": "stream",
     "read_states": "stored",
     "rebucket": "exchange",
@@ -30,6 +32,7 @@ __all__ = [
     "TrackerProcessor",
     "backfill",
     "from_trackers",
+    "join_items",
     "output_schema",
     "read_states",
     "rebucket",

@@ -1,0 +1,31 @@
+"""Comparisons of items that are known by ids: the points come from a table of items."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+
+def join_items(
+    events: DataFrame, items: DataFrame, *, a: str = "a", b: str = "b", id: str = "id", point: str = "point"
+) -> DataFrame:
+    """Comparisons with columns x and z, for `track`, `backfill` or `score`, in place of the ids of two items.
+
+    An id that is not among the items leaves a null, and `track` puts the row aside with that reason.
+
+    Parameters
+    ----------
+    events
+        Comparisons, streaming or not.
+    items
+        A DataFrame that is not streaming, with a row for each item. Spark reads it again for every batch, so that
+        new items in its files are found.
+    a, b
+        The columns of ids in ``events``.
+    id, point
+        The columns of ids, no two of them the same, and of points, arrays of numbers, in ``items``.
+    """
+    for own, other in ((a, "x"), (b, "z")):
+        table = items.select(F.col(id).alias(own), F.col(point).alias(other))
+        events = events.join(table, own, "left")
+    return events.drop(a, b)
