@@ -184,6 +184,16 @@ def test_keys_are_strings_or_whole_numbers(keys):
     assert list(Bucket(FleetOptions(), done.blob).index) == keys
 
 
+@pytest.mark.parametrize(("before", "after"), [("1", 1), (1, "1")])
+def test_a_type_of_keys_that_changes_is_refused(before, after):
+    _, seq, pairs, y = stream(2, keys=1)
+    blob = learn(FleetOptions(), None, rows_of([before] * 2, seq, pairs, y)).blob
+    with pytest.raises(
+        FileError, match=f"bucket: it has key {before!r}, and now there is {after!r}: keys must stay"
+    ):
+        learn(FleetOptions(), blob, rows_of([after] * 2, seq + 100, pairs, y))
+
+
 def blob_of(options, **stream_options):
     return learn(options, None, rows_of(*stream(20, **stream_options))).blob
 

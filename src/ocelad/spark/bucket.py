@@ -107,6 +107,11 @@ class Bucket:
         if len(keys) and self.n_features is None:
             self.n_features = u.shape[1]
         known, index = len(self.index), self.index
+        if known and len(keys) and isinstance(keys[0], str) != isinstance(next(iter(index)), str):
+            raise FileError(
+                f"{self.name}: it has key {next(iter(index))!r}, and now there is {keys[0]!r}: keys must "
+                "stay strings, or whole numbers"
+            )
         codes = np.fromiter((index.setdefault(key, len(index)) for key in keys), np.int64, len(keys))
         fresh = len(index) - known
         self.counts = np.vstack([self.counts, np.zeros((fresh, 2), dtype=np.int64)])
