@@ -1,4 +1,4 @@
-"""``ocelad spark-demo``: its files, what it says without Spark, and one small run."""
+"""``ocelad spark-demo``: its files, what it says without Spark, and (slow) one small run."""
 
 import os
 import shutil
@@ -99,6 +99,7 @@ def test_alarms_are_held_against_the_truth(tmp_path):
     assert demo.comparisons(16) == 16 * 2 * ROWS
 
 
+@pytest.mark.slow  # a session of its own takes half as long as all other tests of Spark together
 @pytest.mark.skipif(not SPARK, reason="Spark needs the extra spark")
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark itself needs Java 17 or later")
 def test_it_ends_with_what_one_process_learns(tmp_path):
