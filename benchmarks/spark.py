@@ -129,6 +129,8 @@ def stream(spark: SparkSession, folder: str, given: argparse.Namespace, tracker:
         )
     assert query is not None
     query.stop()
+    written = sum(path.stat().st_size for path in Path(folder, "checkpoint", "state").rglob("*") if path.is_file())
+    print(f"checkpoint: {written / given.batches / 1e6:.1f} MB a batch")
     states = read_states(spark, f"{folder}/checkpoint").selectExpr("sum(length(blob))", "count(*)").collect()[0]
     print(f"states: {states[0] / given.keys / 1e3:.1f} kB a key, in {states[1]} buckets")
 

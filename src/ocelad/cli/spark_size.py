@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from ..spark.sizing import BUCKET, size
@@ -23,6 +25,7 @@ def spark_size(keys: float, per_day: float, n: int, memory: int | None, trigger:
     found = size(keys, per_day, n, memory=memory, trigger=trigger, t=t)
     lines = {
         "cores busy": f"{found.cores:.2g}",
+        "memory": f"{_bytes(found.memory)}, on {math.ceil(2.0 * found.cores)} cores, twice as many as are busy",
         "state of a key": _bytes(found.key),
         "state of all": _bytes(found.state),
         "checkpoints a day": _bytes(found.checkpoint),

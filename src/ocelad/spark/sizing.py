@@ -37,6 +37,9 @@ class Cost:
 COSTS = {"rice": Cost(0.4e-3, 36e-6), "pool": Cost(1.3e-3, 60e-6)}
 """At n = 25, of RICE alone and, roughly, of a pool that replays 256; see docs/spark.md."""
 
+CORE = 2.4e9
+"""Bytes of memory for each core: Java's, two workers' and those of a batch; see docs/spark.md."""
+
 BATCH = 2.6
 """CPU seconds of a batch with next to nothing in it."""
 
@@ -47,6 +50,8 @@ class Size:
 
     cores: float
     """Busy on average; have twice as many."""
+    memory: float
+    """Bytes of all processes on twice as many cores."""
     state: float
     """Bytes of all trackers."""
     key: float
@@ -89,7 +94,7 @@ def size(
     cores = (BATCH * batches + cost.key * touched * batches + cost.comparison * per_day) / DAY
     buckets = 2 ** max(4, math.ceil(math.log2(max(1.0, keys * key / BUCKET))))
     written = min(1.0, -math.expm1(-touched / buckets))  # the share of buckets with a key that is touched
-    return Size(cores, keys * key, key, keys * key * written * batches, buckets)
+    return Size(cores, CORE * math.ceil(2.0 * cores), keys * key, key, keys * key * written * batches, buckets)
 
 
 def state_bytes(n: int, memory: int | None = None, t: int = 1000) -> int:
