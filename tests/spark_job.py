@@ -16,6 +16,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable  # before Spark is imported
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -153,14 +154,17 @@ def check_batches(spark, folder, tables):
     with stage("items"):
         check_items(spark)
     with stage("rebucket"):
-        assert bits(states(rebucket(learned, 5))) == bits(fleet), "other buckets differ"
+        moved = rebucket(learned, 5)
+        assert bits(states(moved)) == bits(fleet), "other buckets differ"
+        with pytest.raises(ValueError, match="there are two states of key"):
+            states(moved.union(moved))
     with stage("from trackers"):
         back = from_trackers(spark, fleet, dict.fromkeys(fleet, 10**6), alarm=ALARM, buckets=BUCKETS).cache()
         assert bits(states(back)) == bits(fleet), "what came back differs"
         places, expected = ({row.bucket: row.t for row in frame.collect()} for frame in (back, learned))
         assert places == expected, "keys are in other buckets"
     with stage("refusals"):
-        refuse(history)
+        refuse(spark, folder, history)
         refuse_file(spark, folder, tables[0])
     with stage("initial states"):
         first = backfill(history.where(f"seq < {ROWS + 50}"), **OPTIONS)
@@ -233,7 +237,7 @@ def check_items(spark):
     ]
 
 
-def refuse(history):
+def refuse(spark, folder, history):
     """Keys of every type, and columns that are not what they must be."""
     for name, kind, said in [
         ("key", "double", "keys must be strings or whole numbers"),
@@ -249,6 +253,8 @@ def refuse(history):
         assert said in refused(TypeError, wrong), f"{name} of type {kind}"
     for kind in ("tinyint", "smallint", "int", "bigint", "string", "varchar(9)"):
         backfill(history.withColumn("key", F.lit(1).cast(kind)), **OPTIONS)
+    streamed = spark.readStream.schema(COLUMNS).parquet(f"{folder}/in")
+    assert refused(ValueError, streamed) == "history must be a table, and is a stream"
     assert refused(ValueError, history.drop("z")) == "there is no column 'z': the columns are key, seq, x, y"
 
 

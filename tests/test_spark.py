@@ -171,7 +171,7 @@ def test_a_fleet_of_other_keys_is_refused(keys, said):
     for key in keys:
         fleet.partial_fit([key], np.ones((1, 2, N)), [1])
     with pytest.raises(ValueError, match=said):
-        from_trackers(None, fleet)
+        from_trackers(None, fleet, dict.fromkeys(fleet, 0))
 
 
 def test_a_stream_goes_on_from_states():
@@ -185,6 +185,38 @@ def test_a_stream_goes_on_from_states():
     second.test(0, [Row(frame=frame)])
     fleet = one_process(rows)
     assert learned_by(second, options, 1) == {key: dumps(fleet[key]) for key in fleet}
+
+
+def test_a_bucket_that_comes_in_parts_stops():
+    """As Spark does with initial states: what is below the last number of the first part would be lost."""
+    sent = [Row(frame=frame) for _, frame in frames_of(comparisons(20), 1, np.arange(20))]
+    tester = TwsTester(BucketProcessor(FleetOptions(buckets=1), pa.int64(), initial=True))
+    tester.test(0, sent)
+    with pytest.raises(ValueError, match=r"bucket 0 has come in several parts.*maxRecordsPerBatch"):
+        tester.test(0, sent)
+
+
+def test_a_group_has_one_initial_state():
+    first = TwsTester(BucketProcessor(FleetOptions(buckets=1), pa.int64()))
+    first.test(0, [Row(frame=frame) for _, frame in frames_of(comparisons(20), 1, np.arange(20))])
+    state = (0, Row(bucket=0, blob=first.peekValueState(STATE, 0)[2]))
+    with pytest.raises(ValueError, match="one state for each bucket, and has two for 0"):
+        TwsTester(BucketProcessor(FleetOptions(buckets=1), pa.int64()), initialStateRow=[state, state])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seq": 1.5}, "column 'seq' must have whole numbers, got 1.5"),
+        ({"y": "1"}, "column 'y' must have labels 1 and -1, got '1'"),
+    ],
+)
+def test_one_key_per_group_needs_the_right_types(changed, said):
+    row = dict(seq=1, x=[0.0], z=[1.0], y=1)
+    with pytest.raises(TypeError, match=said):
+        TwsTester(TrackerProcessor()).test("ann", [Row(**{**row, **changed})])
+    with pytest.raises(TypeError, match="keys must be strings or whole numbers"):
+        TwsTester(TrackerProcessor()).test(1.5, [Row(**row)])
 
 
 @pytest.mark.parametrize("key", ["ann", 7])

@@ -330,5 +330,26 @@ def test_a_bucket_says_with_which_options_it_was_learned(tracker):
             Bucket(None, rewritten(blob, **wrong))
 
 
+def test_what_an_alarm_has_seen_is_not_for_new_keys():
+    keys, seq, pairs, y = stream(60, keys=1)
+    used = ChangeAlarm(steps=50)
+    for _ in range(30):
+        used.update(True)
+    blobs = [
+        learn(FleetOptions(rice(), alarm), None, rows_of(keys, seq, pairs, y)).blob
+        for alarm in (used, ChangeAlarm(steps=50))
+    ]
+    assert blobs[0] == blobs[1]
+
+
+def test_options_that_do_not_suit_are_refused_at_once():
+    with pytest.raises(ValueError, match="origin"):
+        FleetOptions(rice(origin=np.eye(3)), n_features=2)
+    bucket = Bucket(FleetOptions(), blob_of(FleetOptions()))
+    key = next(iter(bucket.index))
+    with pytest.raises(ValueError, match="is there twice"):
+        bucket.add(key, (1, 1), bytes(bucket.records[0]), b"")
+
+
 def twice(*arrays):
     return [np.concatenate([array, array]) for array in arrays]

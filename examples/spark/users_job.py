@@ -17,6 +17,7 @@ import sys
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python; on a cluster, its path there
 
+from pyspark import SparkConf
 from pyspark.sql import DataFrame, SparkSession
 
 from ocelad import ChangeAlarm, MetricTracker
@@ -53,16 +54,24 @@ def main() -> None:
     parser.add_argument("comparisons", help="folder of Parquet files")
     parser.add_argument("folder", help="where to write")
     parser.add_argument("--features", type=int, default=4, help="the length of x and z")
+    parser.add_argument(
+        "--buckets", type=int, default=16, help="see ocelad spark-size; for the life of a checkpoint"
+    )
     parser.add_argument("--every", type=float, default=10.0, help="seconds between batches")
     given = parser.parse_args()
     builder = SparkSession.builder.appName("ocelad")
+    given_to_submit = SparkConf()
     for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
+        builder = builder.config(name, given_to_submit.get(name, value))
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     events = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 10).parquet(given.comparisons)
     outcome = track(
-        events, tracker=MetricTracker(memory=256), alarm=ChangeAlarm(), n_features=given.features, buckets=16
+        events,
+        tracker=MetricTracker(memory=256),
+        alarm=ChangeAlarm(),
+        n_features=given.features,
+        buckets=given.buckets,
     )
     query = (
         outcome.writeStream.foreachBatch(lambda frame, number: keep(frame, number, given.folder))

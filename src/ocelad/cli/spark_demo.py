@@ -16,7 +16,7 @@ from .options import count, option
 @click.command("spark-demo")
 @click.argument("folder", default="spark-demo", type=click.Path(file_okay=False, path_type=Path))
 @count("batches", 20, "End after so many, a file each.")
-@option("every", 3.0, "Seconds between files.", type=click.FloatRange(0))
+@option("every", 3.0, "Seconds between files.", type=click.FloatRange(0, 3600))
 @count("keys", 1000, "How many users there are.")
 def spark_demo(folder: Path, batches: int, every: float, keys: int) -> None:
     """Run a tracker for each of 1,000 users on Spark, on this machine: kill it, start it, nothing is lost.
@@ -31,6 +31,8 @@ def spark_demo(folder: Path, batches: int, every: float, keys: int) -> None:
 
     It needs pip install "ocelad[cli,spark]", and Java 17 or later.
     """
+    if every != every:
+        raise click.BadParameter("nan is no number of seconds", param_hint="--every")
     from ..spark import track  # noqa: F401  says what is not installed
 
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):

@@ -10,15 +10,17 @@ from ..spark.sizing import BUCKET, size
 
 
 @click.command("spark-size")
-@click.option("--keys", type=float, required=True, help="How many keys, say 1e6.")
-@click.option("--per-day", type=float, required=True, help="How many comparisons a day, of all keys.")
+@click.option("--keys", type=click.FloatRange(1, 1e12), required=True, help="How many keys, say 1e6.")
+@click.option(
+    "--per-day", type=click.FloatRange(1, 1e15), required=True, help="How many comparisons a day, of all keys."
+)
 @click.option("--n", type=click.IntRange(min=1), required=True, help="The number of features.")
 @click.option(
     "--memory", type=click.IntRange(min=32), help="Comparisons that a tracker replays; without, RICE alone."
 )
 @click.option("--trigger", type=float, default=3600.0, show_default=True, help="Seconds between batches.")
 @click.option(
-    "--t", type=click.IntRange(min=1), default=1000, show_default=True, help="Comparisons of a key so far."
+    "--t", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Comparisons of a key so far."
 )
 def spark_size(keys: float, per_day: float, n: int, memory: int | None, trigger: float, t: int) -> None:
     """Say how many cores, how much state and how many buckets a fleet on Spark needs."""

@@ -24,6 +24,7 @@ from ..engine.trace import EXPERTS, PROBABILITY, SQUARED_DISTANCE, THRESHOLD
 from ..protocols import Array, Integers
 from ..state import FileError, container, header, pack, unpack
 from ..tracker import MetricTracker
+from ..watch.alarms import ChangeAlarm
 from ..watch.saved import alarm_of
 from .options import FleetOptions
 
@@ -94,6 +95,8 @@ class Bucket:
 
     def add(self, key: Hashable, counts: tuple[int, int], record: bytes, alarm: bytes) -> None:
         """Take a tracker from elsewhere: the last number that it has learned and its t, and what is kept of it."""
+        if key in self.index:
+            raise ValueError(f"{self.name}: key {key!r} is there twice")
         self.index[key] = len(self.records)
         self.counts = np.vstack([self.counts, np.array([counts])])
         self.records.append(record)
@@ -175,10 +178,11 @@ class Bucket:
     def _watch(self, code: int, key: Hashable, trace: Trace, y: Array) -> list[str | None]:
         """What the alarm of a key says of each comparison: it is fed as by a `History` with ``every=1``."""
         assert self.options.alarm is not None
-        alarm, kept = copy.deepcopy(self.options.alarm), bytes(self.alarms[code])
+        parameters, kept = self.options.entries["alarm"], bytes(self.alarms[code])
+        alarm = ChangeAlarm(**parameters)  # whatever the one that was given has seen
         if kept:
             try:
-                found = alarm_of({**self.options.entries["alarm"], "state": header.from_json(kept)})
+                found = alarm_of({**parameters, "state": header.from_json(kept)})
             except (ValueError, TypeError) as error:
                 raise FileError(f"{self.name}: the alarm of key {key!r}: {error}") from None
             assert found is not None

@@ -28,7 +28,7 @@ ROWS = "key {key}, last BIGINT, t BIGINT, record BINARY, alarm BINARY"
 def from_trackers(
     spark: SparkSession,
     fleet: KeyedTrackers,
-    last: Mapping[Any, int] | None = None,
+    last: Mapping[Any, int],
     *,
     alarm: ChangeAlarm | None = None,
     buckets: int | None = None,
@@ -43,18 +43,20 @@ def from_trackers(
         Trackers, without histories, of keys that are strings or whole numbers. All of them go through
         this process.
     last
-        The last ``seq`` that each key has learned; without, the stream's numbers must be > 0.
+        The last ``seq`` that each key has learned: the stream drops what is not above it.
     alarm, buckets
         As for `track`. Alarms begin anew.
     """
     if fleet.history is not None or fleet.prior is not None:
         raise ValueError("fleet must have no histories and no prior: states have none")
     options = FleetOptions(fleet.tracker, alarm, n_features(fleet) or None, count(buckets))
+    if missing := [key for key in fleet if key not in last]:
+        raise ValueError(f"last must have the last seq of every key, and has none for {missing[0]!r}")
     begun = b"" if alarm is None else to_json(alarm.state())
     rows = [
         dict(
             key=_plain(key),
-            last=0 if last is None else last[key],
+            last=int(last[key]),
             t=fleet[key]._fitted().t,
             record=fleet._packed(key),
             alarm=begun,
@@ -120,7 +122,5 @@ def _gathered(rows: DataFrame, options: FleetOptions) -> DataFrame:
         return pa.Table.from_pylist([line], TABLE)
 
     return (
-        rows.withColumn("bucket", bucket_of(rows, "key", options.buckets))
-        .groupBy("bucket")
-        .applyInArrow(bucket, SCHEMA)
+        rows.withColumn("bucket", bucket_of("key", options.buckets)).groupBy("bucket").applyInArrow(bucket, SCHEMA)
     )

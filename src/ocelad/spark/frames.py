@@ -21,8 +21,6 @@ from .rows import Ragged, check
 GATHERED = 2**26
 """Bytes of rows that are gathered in memory before frames are sent."""
 
-COLUMNS = ("key", "seq", "x", "z", "y")
-
 
 def to_frames(batches: Iterable[Any]) -> Iterator[Any]:
     """Batches of bucket, key, seq, x, z and y, as batches of bucket and frame."""

@@ -18,13 +18,15 @@ def join_items(
     events
         Comparisons, streaming or not.
     items
-        A DataFrame that is not streaming, with a row for each item. Spark reads it again for every batch, so that
-        new items in its files are found.
+        A DataFrame that is not streaming, with a row for each item. Spark lists its files when the query starts:
+        start it again to find new ones.
     a, b
         The columns of ids in ``events``.
     id, point
         The columns of ids, no two of them the same, and of points, arrays of numbers, in ``items``.
     """
+    if taken := {"x", "z"} & set(events.columns):
+        raise ValueError(f"events must have no column {min(taken)!r}: it is to have the points of items")
     for own, other in ((a, "x"), (b, "z")):
         table = items.select(F.col(id).alias(own), F.col(point).alias(other))
         events = events.join(table, own, "left")

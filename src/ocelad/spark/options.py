@@ -71,6 +71,8 @@ class FleetOptions:
         validate.integer(self.buckets, "buckets", least=0)
         object.__setattr__(self, "tracker", clone(tracker))
         options_of(self.tracker)  # refuses what could not be kept
+        if self.n_features is not None:
+            copy.copy(self.tracker)._begin(self.n_features)  # refuses what does not suit so many
 
     @classmethod
     def of(cls, entries: dict[str, Any], arrays: Arrays) -> FleetOptions:

@@ -6,6 +6,7 @@ state = (version, t, blob),        t: how many comparisons it has learned.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ class _Processor(StatefulProcessor):  # type: ignore[misc]  # it has no types he
 
     def handleInitialState(self, key: tuple[Any, ...], initialState: Any, timerValues: Any) -> None:  # noqa: ARG002
         """Begin with what `backfill` has learned, or another stream."""
+        if self._state.exists():
+            raise ValueError(f"initial must have one state for each {self._one}, and has two for {key[0]!r}")
         blob = bytes(initialState.blob)
         self._state.update((VERSION, Bucket(self._options, blob, f"{self._one} {key[0]!r}").t, blob))
 
@@ -59,13 +62,26 @@ class _Processor(StatefulProcessor):  # type: ignore[misc]  # it has no types he
 
 
 class BucketProcessor(_Processor):
-    """For rows of bucket and frame; gives rows of one frame. `track` uses it."""
+    """For rows of bucket and frame; gives rows of one frame. `track` uses it.
 
-    def __init__(self, options: FleetOptions, key_type: Any) -> None:
+    With initial states, Spark gives the rows of a large group in parts, each of which would be put in order alone.
+    """
+
+    def __init__(self, options: FleetOptions, key_type: Any, initial: bool = False) -> None:
         super().__init__(options)
-        self._key_type = key_type
+        self._key_type, self._initial = key_type, initial
+
+    def init(self, handle: Any) -> None:
+        super().init(handle)
+        self._latest: tuple[Any, ...] | None = None
 
     def handleInputRows(self, key: tuple[Any, ...], rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002
+        if self._initial and key == self._latest:
+            raise ValueError(
+                f"bucket {key[0]} has come in several parts, which cannot be put in order: set "
+                "spark.sql.execution.arrow.maxRecordsPerBatch to 0"
+            )
+        self._latest = key
         done = self._learn(key, frames.rows_of(bytes(row.frame) for row in rows))
         lines = frames.outcome(done, self._key_type)
         if lines.num_rows:
@@ -109,6 +125,12 @@ class TrackerProcessor(_Processor):
     def handleInputRows(self, key: tuple[Any, ...], rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002
         given = [tuple(row[name] for name in self._names) for row in rows]
         seq, x, z, y = zip(*given, strict=True) if given else ((), (), (), ())
+        if len(key) != 1 or not isinstance(key[0], (str, int, NoneType)) or isinstance(key[0], bool):
+            raise TypeError(f"keys must be strings or whole numbers, one to a group, got {key!r}")
+        if wrong := [s for s in seq if not isinstance(s, (int, NoneType))]:
+            raise TypeError(f"column {self._names[0]!r} must have whole numbers, got {wrong[0]!r}")
+        if wrong := [label for label in y if not isinstance(label, (int, float, NoneType))]:
+            raise TypeError(f"column {self._names[3]!r} must have labels 1 and -1, got {wrong[0]!r}")
         labels = np.array([np.nan if label is None else label for label in y], dtype=np.float64)
         no_key, no_seq = np.full(len(given), key[0] is None), np.array([s is None for s in seq], dtype=bool)
         u, reasons = check(no_key, no_seq, Ragged.of(x), Ragged.of(z), labels)

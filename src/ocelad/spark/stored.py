@@ -65,6 +65,7 @@ def backfill(
         As for `track`, which must have the same to go on from here.
     """
     options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, count(buckets))
+    _check_table(history, "history")
 
     def learned(group: tuple[Any, ...], table: pa.Table) -> pa.Table:
         bucket = group[0].as_py()
@@ -75,6 +76,11 @@ def backfill(
     return framed(history, (key, seq, x, z, y), options.buckets).groupBy("bucket").applyInArrow(learned, SCHEMA)
 
 
+def _check_table(frame: DataFrame, name: str) -> None:
+    if frame.isStreaming:
+        raise ValueError(f"{name} must be a table, and is a stream")
+
+
 TABLE = pa.schema([("bucket", pa.int32()), ("version", pa.int32()), ("t", pa.int64()), ("blob", pa.binary())])
 
 
@@ -82,7 +88,9 @@ def read_states(spark: SparkSession, checkpoint: str) -> DataFrame:
     """The states in the checkpoint of a query with `track`, after its latest batch: for ``initial`` of another."""
     frame = spark.read.format("statestore").option("stateVarName", STATE).load(checkpoint)
     group = frame.schema["key"].dataType.fieldNames()[0]  # the bucket, or with `TrackerProcessor` the key
-    return frame.select(F.col(f"key.{group}").alias("bucket"), "value.version", "value.t", "value.blob")
+    value = "value.value" if "ttlExpirationMs" in frame.schema["value"].dataType.fieldNames() else "value"
+    columns = [f"{value}.{name}" for name in ("version", "t", "blob")]
+    return frame.select(F.col(f"key.{group}").alias("bucket"), *columns)
 
 
 def states(checkpoint: States) -> KeyedTrackers:
@@ -97,6 +105,8 @@ def states(checkpoint: States) -> KeyedTrackers:
     options, n = None, 0
     for row in frame_of(checkpoint).toLocalIterator():
         bucket = Bucket(options, bytes(row.blob), f"bucket {row.bucket!r}")
+        if twice := records.keys() & bucket.index.keys():
+            raise ValueError(f"there are two states of key {min(twice, key=str)!r}")
         records |= {key: bytes(bucket.records[code]) for key, code in bucket.index.items()}
         options, n = bucket.options, bucket.n_features or n
     return with_records(KeyedTrackers(None if options is None else options.tracker), records, n)
@@ -143,11 +153,17 @@ def score(
     if isinstance(states, KeyedTrackers):
         from .exchange import from_trackers  # which imports this file
 
-        states = from_trackers(pairs.sparkSession, states)
+        states = from_trackers(pairs.sparkSession, states, dict.fromkeys(states, 0))
     frame = frame_of(states)
+    _check_table(pairs, "pairs")
+    buckets = one_of(frame).options.buckets
+    if not buckets:
+        raise ValueError("states must be of buckets, and these are of single keys: give score states(...) of them")
 
     def judged(group: tuple[Any, ...], rows: pa.Table, held: pa.Table) -> pa.Table:
         distance, probability, predicted = (np.full(rows.num_rows, np.nan) for _ in range(3))
+        if held.num_rows > 1:
+            raise ValueError(f"there are two states of bucket {group[0].as_py()}")
         if held.num_rows and rows.num_rows:
             table = checked(rows.append_column("y", pa.array(np.ones(rows.num_rows))))
             bucket = Bucket(None, held["blob"][0].as_py(), f"bucket {group[0].as_py()}")
@@ -160,7 +176,7 @@ def score(
         judgements = {name: pa.array(c, from_pandas=True).cast(kinds[name]) for name, c in columns.items()}
         return pa.table({"key": rows["key"], "seq": rows["seq"], **judgements})
 
-    rows = with_bucket(pairs, (key, seq, x, z), one_of(frame).options.buckets)
+    rows = with_bucket(pairs, (key, seq, x, z), buckets)
     kinds = {"distance": DoubleType(), "probability": DoubleType(), "predicted": ByteType()}
     fields = [rows.schema["key"], rows.schema["seq"], *[StructField(name, kind) for name, kind in kinds.items()]]
     return rows.groupBy("bucket").cogroup(frame.groupBy("bucket")).applyInArrow(judged, StructType(fields))

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from .. import validation as validate
 from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
 from .frames import from_frames, to_frames
@@ -94,7 +95,7 @@ def track(
     grouped = framed(events, (key, seq, x, z, y), options.buckets).groupBy("bucket")
     kind = events.schema[key].dataType
     answers = grouped.transformWithState(
-        BucketProcessor(options, to_arrow_type(kind)),
+        BucketProcessor(options, to_arrow_type(kind), initial is not None),
         ANSWERS,
         "Append",
         "None",
@@ -105,9 +106,7 @@ def track(
 
 def count(buckets: int | None) -> int:
     """The number of buckets, if one can be that."""
-    if buckets is not None and buckets < 1:
-        raise ValueError(f"buckets must be None or a whole number >= 1, got {buckets!r}")
-    return BUCKETS if buckets is None else buckets
+    return BUCKETS if buckets is None else validate.integer(buckets, "buckets")
 
 
 def framed(events: DataFrame, names: tuple[str, ...], buckets: int) -> DataFrame:
@@ -138,15 +137,13 @@ def with_bucket(events: DataFrame, names: tuple[str, ...], buckets: int) -> Data
             raise TypeError(f"column {name!r} must have labels 1 and -1, and is {kinds[name].simpleString()}")
     numbers = [F.col(name).cast("array<double>").alias(usual) for name, usual in ((x, "x"), (z, "z"))]
     labels = [F.col(name).cast("double").alias("y") for name in rest]
-    bucket = bucket_of(events, key, buckets).alias("bucket")
+    bucket = bucket_of(key, buckets).alias("bucket")
     return events.select(bucket, F.col(key).alias("key"), F.col(seq).cast("long").alias("seq"), *numbers, *labels)
 
 
-def bucket_of(frame: DataFrame, key: str, buckets: int) -> Any:
-    """The bucket of each key; of a whole number the same however wide its column is, as that may change."""
-    whole = isinstance(frame.schema[key].dataType, IntegralType)
-    hashed = F.xxhash64(F.col(key).cast("bigint") if whole else F.col(key))
-    return F.pmod(hashed, F.lit(buckets)).cast("int")
+def bucket_of(key: str, buckets: int) -> Any:
+    """The bucket of each key: of 7 that of "7", so that a column that changes its type is noticed there."""
+    return F.pmod(F.xxhash64(F.col(key).cast("string")), F.lit(buckets)).cast("int")
 
 
 def _kind(events: DataFrame, name: str) -> Any:
