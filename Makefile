@@ -11,7 +11,7 @@ demo: .venv/.demo
 	$(BIN)/ocelad demo
 
 test: check
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: .venv/.test
 	$(BIN)/ruff check .

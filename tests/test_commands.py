@@ -245,6 +245,7 @@ def test_spark_size_says_what_a_fleet_needs(monkeypatch, capsys):
     assert run(monkeypatch, *words) == 0
     assert [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()] == [
         "cores busy",
+        "memory",
         "state of a key",
         "state of all",
         "checkpoints a day",
