@@ -119,7 +119,7 @@ class Engine(Protocol):
         """All that has been learned, as a few plain arrays without spare capacity."""
 
     def restored(self, t: int, learned: Arrays) -> Self:
-        """Another engine of the same parts, at the time of a snapshot, which is checked in full. This one must not
-        have learned anything, and must not be used afterwards."""
+        """An engine of the same parts, at the time of a snapshot, which is checked in full. It may have the memory
+        of this one, which must not be used afterwards."""
 
     def __copy__(self) -> Self: ...

@@ -6,13 +6,13 @@ factors of their columns. What comes back is checked in full.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import platt
 from ..protocols import Array, Integers
 from . import gathered, pool_snapshot, windows
 from .checks import LEVEL, Columns, integer_column, split, take, take_levels
@@ -106,7 +106,7 @@ def footprint(n: int, levels: int, columns: int, matrices: int, memory: int, non
 
 
 def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
-    """Another stack of these parts, restored to time t; this one is overwritten too, if it has the capacity."""
+    """A stack of these parts, restored to time t, in the memory of this one if it has the capacity."""
     n, dictionary = engine.recipe.n, engine.dictionary
     known = (*LEVEL, *FACTORED, *(DICTIONARIES if dictionary else ()))
     columns, state = take_levels(learned, known, t, engine.recipe.base, engine.weights)
@@ -122,7 +122,8 @@ def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
         raise ValueError("eigenvalues must be >= 0")
     new = engine.with_capacity(levels, min(n, most + 1))
     stack, places = new.stack, slice(1, levels + 1)  # level j goes to slot j + 1; slot 0 is the origin's
-    stack.columns[1:], stack.factors[1:], stack.features[1:] = 0.0, 0.0, 0  # there has been something else
+    stack.columns[1:], stack.factors[1:], stack.features[1:] = 0.0, 0.0, 0  # there may have been something else
+    stack.order[:-1] = np.arange(1, len(stack.order))
     stack.header[layout.TIME], stack.header[layout.LEVELS] = t, levels
     by_level = learned["levels"].T
     stack.losses[new.fixed : new.fixed + levels], stack.rank[places] = by_level[0], ranks
@@ -134,15 +135,18 @@ def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
     else:
         stack.columns[places].transpose(0, 2, 1)[used] = learned["columns"][:, 1:]
         _check_columns(stack.columns[places], used)
-    new.state = np.concatenate([new.state[: new.fixed], state])
-    if new.pooled:
+    if not new.pooled:
+        new.state = state
+    else:
+        stack.combiner[new.fixed : new.fixed + levels, layout.LOG_WEIGHT] = state[:, 0]
         new.buffers, fixed, calibration = pool_snapshot.restore(new.buffers, t, learned, new.fixed, state[:, 0])
         stack = new.stack
         stack.losses[: new.fixed], stack.combiner[: new.fixed, layout.LOG_WEIGHT] = fixed.T
         stack.calibration[: len(calibration)] = calibration
+        stack.calibration[len(calibration) :] = platt.unscaled(1)
     if new.nonlinear:
         new.gathered, new._maps = gathered.restored(learned, n, t)
-    return copy.copy(new) if new is engine or new.pooled else new  # that of single precision is still shared
+    return new
 
 
 def _check_columns(columns: Array, used: NDArray[np.bool_]) -> None:

@@ -69,6 +69,7 @@ class StackEngine:
         self.memory, self.nonlinear = memory, nonlinear
         self.gathered = Gathered() if nonlinear else None
         self._maps: Array = _EMPTY
+        self._known: dict[int, tuple[list[str], Array]] = {}  # by the number of levels: copies share it
         self.pooled = isinstance(weights, GroupedShare)
         self.has_fixed = self.pooled and recipe.n <= windows.WIDE
         table = windows.settings(memory if self.has_fixed else None)
@@ -95,7 +96,7 @@ class StackEngine:
         self.state = weights.open(np.zeros((0, len(weights.fields))), self._first_opening())
 
     def _first_opening(self) -> Opening:
-        lengths = self.lengths(1)
+        _, lengths = self._kinds_and_lengths(1)
         return Opening(0, tuple(range(len(lengths))), tuple(lengths.tolist()), tuple(self._groups(1)))
 
     @property
@@ -116,13 +117,15 @@ class StackEngine:
         starts = [len(self.stack.settings) - k * per_map for k in range(maps, -1, -1)]
         return list(pairwise([0, *starts]))
 
-    def _kinds(self, levels: int) -> list[str]:
-        return [("replay", "euclid", "rice", "kernel")[min(group, 3)] for group in self._groups(levels)]
-
-    def lengths(self, levels: int) -> Array:
-        """The time-scale of each expert."""
-        fixed = [*self.stack.settings[:, layout.WINDOW], *[np.inf] * self.has_fixed]
-        return np.array(fixed + [float(length(level, self.recipe.base)) for level in range(levels)])
+    def _kinds_and_lengths(self, levels: int) -> tuple[list[str], Array]:
+        """What each expert is, and its time-scale."""
+        if levels not in self._known:
+            kinds = [("replay", "euclid", "rice", "kernel")[min(group, 3)] for group in self._groups(levels)]
+            fixed = [*self.stack.settings[:, layout.WINDOW], *[np.inf] * self.has_fixed]
+            lengths = np.array(fixed + [float(length(level, self.recipe.base)) for level in range(levels)])
+            lengths.setflags(write=False)
+            self._known[levels] = kinds, lengths
+        return self._known[levels]
 
     def __copy__(self) -> StackEngine:
         return self._with(copy.copy(self.buffers))
@@ -223,8 +226,7 @@ class StackEngine:
         if trace is not None:
             levels = active(base + self.t + count, base)
             trace.reserve(self.fixed + levels)
-            trace.kinds = self._kinds(trace.experts - self.fixed)
-            trace.lengths = self.lengths(trace.experts - self.fixed)
+            trace.kinds, trace.lengths = self._kinds_and_lengths(trace.experts - self.fixed)
         if self._python_state is not None:
             with hold_interrupts() as pause:
                 for k in range(count):
@@ -394,7 +396,7 @@ class StackEngine:
     def experts(self) -> np.ndarray[Any, np.dtype[np.void]]:
         experts = self.fixed + self.levels
         table = np.zeros(experts, dtype=EXPERT)
-        table["kind"], table["length"] = self._kinds(self.levels), self.lengths(self.levels)
+        table["kind"], table["length"] = self._kinds_and_lengths(self.levels)
         table["loss"] = self.stack.losses[:experts]
         if self._python_state is None:
             table["weight"] = self.judge(np.zeros((0, self.width))).weight  # to the bit those of a trace

@@ -137,9 +137,10 @@ class Bucket:
         names, table = list(self.index), np.empty((len(codes), EXPERTS))
         alarm: list[str | None] = [None] * len(codes)
         starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else []
+        tracker: MetricTracker | None = None
         for start, end in pairwise(starts):
             code, at = int(codes[start]), slice(start, end)
-            tracker, trace = self._tracker(code, names[code]), Trace(end - start)
+            tracker, trace = self._tracker(code, names[code], unused=tracker), Trace(end - start)
             tracker._learn(u[at], y[at], trace=trace, named=u)
             table[at] = trace.table[:, :EXPERTS]
             self.records[code] = pack(tracker)
@@ -163,12 +164,13 @@ class Bucket:
         """A copy of the tracker of a key."""
         return self._tracker(self.index[key], key)
 
-    def _tracker(self, code: int, key: Hashable) -> MetricTracker:
+    def _tracker(self, code: int, key: Hashable, unused: MetricTracker | None = None) -> MetricTracker:
         assert self.n_features is not None
         if not len(self.records[code]):
             return copy.copy(self.options.begun(self.n_features))
         try:
-            tracker = unpack(bytes(self.records[code]), self.options.tracker)  # bytes of its own are aligned
+            record = bytes(self.records[code])  # which are aligned
+            tracker = unpack(record, self.options.tracker, unused=unused)
             if tracker.n_features_in_ != self.n_features:
                 raise ValueError(f"it has {tracker.n_features_in_} features, and the bucket {self.n_features}")
         except ValueError as error:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from . import header
 Arrays = dict[str, np.ndarray[Any, Any]]
 Pieces = list[bytes | memoryview]
 """Bytes in pieces, so that arrays are not copied."""
+
+SHORT = 1024
+"""Entries whose text is not longer are kept once they are read: those of a fleet are much alike."""
 
 VERSION = 2
 MAGIC = b"\x93OCELAD"
@@ -82,23 +86,36 @@ def check_sum(data: memoryview) -> None:
 def _read_record(data: memoryview, limit: int) -> tuple[dict[str, Any], Arrays]:
     """Arrays are views: nothing is allocated by what the table claims."""
     text, data = _read_section(data, limit)
-    entries = header.from_json(text)
-    table, at = entries.pop("arrays", None), 0
-    lines = isinstance(table, list) and all(map(_is_line, table))
-    if not lines or len({name for name, _, _ in table}) < len(table):
-        raise ValueError("its table of arrays must have a name, a dtype and a shape for each")
-    arrays: Arrays = {}
-    for name, code, shape in table:
-        end = at + DTYPES[code].itemsize * math.prod(shape)
+    entries, table = _contents(text) if len(text) <= SHORT else _parsed(text)
+    if any(isinstance(value, (dict, list)) for value in entries.values()):
+        entries, table = _parsed(text)  # they may be changed
+    arrays, at = Arrays(), 0
+    for name, dtype, shape, nbytes in table:
+        end = at + nbytes
         if end > len(data):
-            raise ValueError(f"array {name} claims shape {tuple(shape)}, more than there are bytes")
-        arrays[name] = np.ndarray(tuple(shape), DTYPES[code], data, at)
+            raise ValueError(f"array {name} claims shape {shape}, more than there are bytes")
+        arrays[name] = np.ndarray(shape, dtype, data, at)
         at = end + -end % 8
-        if data[end:at].tobytes().strip(b"\0"):
+        if at > end and data[end:at].tobytes().strip(b"\0"):
             raise ValueError(f"array {name} is not followed by zeros")
     if at != len(data):
         raise ValueError(f"it has {len(data) - at} bytes besides its arrays")
-    return entries, arrays
+    return dict(entries), arrays
+
+
+def _parsed(text: bytes) -> tuple[dict[str, Any], list[tuple[str, Any, tuple[int, ...], int]]]:
+    """The entries, and of each array the name, the dtype, the shape and the number of bytes."""
+    entries = header.from_json(text)
+    table = entries.pop("arrays", None)
+    lines = isinstance(table, list) and all(map(_is_line, table))
+    if not lines or len({name for name, _, _ in table}) < len(table):
+        raise ValueError("its table of arrays must have a name, a dtype and a shape for each")
+    sizes = [DTYPES[code].itemsize * math.prod(shape) for _, code, shape in table]
+    plain = [(name, DTYPES[code], tuple(shape)) for name, code, shape in table]
+    return entries, [(*line, size) for line, size in zip(plain, sizes, strict=True)]
+
+
+_contents = lru_cache(maxsize=256)(_parsed)
 
 
 def _is_line(line: Any) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,6 @@ SMALL = 64
 SPARE = 4
 """Columns of a level for the next comparisons, for a tracker is brought back in order to learn."""
 _NEW: dict[tuple[bytes, int, int, int], Engine] = {}
-_ONE_AT_A_TIME = threading.Lock()
 
 
 def describe(tracker: MetricTracker) -> tuple[options.Options, dict[str, Any], Arrays]:
@@ -161,9 +159,17 @@ def tracker_of(settings: options.Options, given_features: Any) -> MetricTracker:
 
 
 def rebuild(
-    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, given_features: Any = None
+    text: bytes,
+    entries: dict[str, Any],
+    arrays: Arrays,
+    limit: int,
+    given_features: Any = None,
+    unused: Engine | None = None,
 ) -> MetricTracker:
-    """The tracker of options, entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
+    """The tracker of options, entries and arrays, if there can be one, and it takes at most ``limit`` bytes.
+
+    If it can, it takes the memory of an engine that is no longer used.
+    """
     settings = options.read(MetricTracker, text, arrays, limit // 2)
     base = _base(settings)
     check_tracker(entries, base)
@@ -173,15 +179,14 @@ def rebuild(
     watched, arrays = split_off("history.", arrays) if entries["history"] is not None else ({}, arrays)
     left = limit - 2 * held(settings.arrays) - _size_of_history(watched)
     _check_size(entries, arrays, tracker, levels, left)
-    engine = _begin(entries, arrays, tracker, settings, levels)
+    engine = _begin(entries, arrays, tracker, settings, levels, unused)
     scale = first_scale(tracker, n)
     own = ["given"] if entries["given"] is not None else []
     own += ["sizes"] if isinstance(scale, FeatureScale) else []
     expected = [*settings.arrays, *own, *engine.learned]
     if list(arrays) != expected:
         raise ValueError(f"its arrays are {', '.join(arrays) or 'none'}, expected {', '.join(expected)}")
-    with _ONE_AT_A_TIME:
-        tracker._engine = engine.restored(t, arrays)
+    tracker._engine = engine.restored(t, arrays)
     tracker._scale = _scale(scale, entries, arrays)
     tracker._threshold = None if entries["threshold"] is None else float(entries["threshold"])
     tracker._given, tracker.n_features_in_ = None, n
@@ -224,14 +229,20 @@ def _check_size(entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker,
 
 
 def _begin(
-    entries: dict[str, Any], arrays: Arrays, tracker: MetricTracker, settings: options.Options, levels: int
+    entries: dict[str, Any],
+    arrays: Arrays,
+    tracker: MetricTracker,
+    settings: options.Options,
+    levels: int,
+    unused: Engine | None,
 ) -> Engine:
-    """The engine before its first comparison."""
+    """The engine before its first comparison, or the unused one."""
     n, mu = entries["n_features"], entries["given"]
     validate.n_components(tracker.n_components, n)
     options.check_points(tracker.preprocessor, tracker.features, n)
     if mu is None and "matrices" not in arrays and _is_small(settings, n):
-        return _new(tracker, settings, n, levels + 1, min(n, SPARE + widest(n, arrays)))
+        begun = _new(tracker, settings, n, levels + 1, min(n, SPARE + widest(n, arrays)))
+        return unused if unused is not None and unused.recipe is begun.recipe else copy.copy(begun)
     given = None
     if mu is not None:
         M = arrays.get("given", np.zeros(0))
