@@ -22,6 +22,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from ocelad import ChangeAlarm, KeyedTrackers, MetricTracker, dumps
 from ocelad.spark import TrackerProcessor, from_trackers
+from ocelad.spark.ascii_text import from_text
 from ocelad.spark.bucket import Bucket
 from ocelad.spark.frames import from_frames, read, to_frames
 from ocelad.spark.options import FleetOptions
@@ -72,10 +73,14 @@ def lines_of(answers):
     return [line for lines in from_frames([batch]) for line in lines.to_pylist()]
 
 
+def blob_in(tester, group):
+    return from_text(tester.peekValueState(STATE, group)[2])
+
+
 def learned_by(tester, options, buckets):
     found = {}
     for bucket in range(buckets):
-        held = Bucket(options, tester.peekValueState(STATE, bucket)[2])
+        held = Bucket(options, blob_in(tester, bucket))
         found |= {key: dumps(held.tracker(key)) for key in held.index}
     return found
 
@@ -144,9 +149,16 @@ def test_a_state_that_is_damaged_stops_with_its_name():
     for bucket, frame in sent:
         tester.test(bucket, [Row(frame=frame)])
     version, t, blob = tester.peekValueState(STATE, 1)
-    tester.updateValueState(STATE, 1, (version, t, blob[:50] + b"?" + blob[51:]))
-    with pytest.raises(FileError, match="bucket 1: its checksum does not match"):
-        tester.test(1, [Row(frame=sent[1][1])])
+    for damaged, said in (
+        (blob[:50] + chr(ord(blob[50]) ^ 1) + blob[51:], "its checksum does not match"),
+        (blob[:-1], "it is not text that bytes were made into"),
+        ("\x7f" + blob[1:], "it is not text that bytes were made into"),
+        (blob[:50] + "ü" + blob[51:], "'ascii' codec"),
+        ("", "it is not text that bytes were made into"),
+    ):
+        tester.updateValueState(STATE, 1, (version, t, damaged))
+        with pytest.raises(FileError, match=f"bucket 1: {said}"):
+            tester.test(1, [Row(frame=sent[1][1])])
     other = TwsTester(BucketProcessor(FleetOptions(buckets=3), pa.int64()))
     other.updateValueState(STATE, 0, tester.peekValueState(STATE, 0))
     with pytest.raises(FileError, match="bucket 0: it is one of 2 buckets"):
@@ -179,7 +191,7 @@ def test_a_stream_goes_on_from_states():
     first = TwsTester(BucketProcessor(options, pa.int64()))
     ((_, frame),) = frames_of(rows, 1, np.arange(60))
     first.test(0, [Row(frame=frame)])
-    begun = [(0, Row(bucket=0, blob=first.peekValueState(STATE, 0)[2]))]
+    begun = [(0, Row(bucket=0, blob=blob_in(first, 0)))]
     second = TwsTester(BucketProcessor(options, pa.int64()), initialStateRow=begun)
     ((_, frame),) = frames_of(rows, 1, np.arange(30, 100))
     second.test(0, [Row(frame=frame)])
@@ -199,7 +211,7 @@ def test_a_bucket_that_comes_in_parts_stops():
 def test_a_group_has_one_initial_state():
     first = TwsTester(BucketProcessor(FleetOptions(buckets=1), pa.int64()))
     first.test(0, [Row(frame=frame) for _, frame in frames_of(comparisons(20), 1, np.arange(20))])
-    state = (0, Row(bucket=0, blob=first.peekValueState(STATE, 0)[2]))
+    state = (0, Row(bucket=0, blob=blob_in(first, 0)))
     with pytest.raises(ValueError, match="one state for each bucket, and has two for 0"):
         TwsTester(BucketProcessor(FleetOptions(buckets=1), pa.int64()), initialStateRow=[state, state])
 
@@ -230,9 +242,7 @@ def test_one_key_per_group(key):
     lines = tester.test(key, given[30::-1]) + tester.test(
         key, [*given[20:], Row(seq=99, x=[None] * N, z=[1.0], y=1)]
     )
-    tracker = Bucket(
-        FleetOptions(alarm=ChangeAlarm(), n_features=N), tester.peekValueState(STATE, key)[2]
-    ).tracker(key)
+    tracker = Bucket(FleetOptions(alarm=ChangeAlarm(), n_features=N), blob_in(tester, key)).tracker(key)
     assert dumps(tracker) == dumps(one_process(rows)[0])
     assert [line.seq for line in lines] == [*range(60), 99]
     assert lines[0].key == key

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from ..protocols import Array
 from .learning import Outcome, Rows
 from .rows import Ragged, check
+from .worker import prepare_worker
 
 GATHERED = 2**26
 """Bytes of rows that are gathered in memory before frames are sent."""
@@ -25,6 +26,7 @@ GATHERED = 2**26
 def to_frames(batches: Iterable[Any]) -> Iterator[Any]:
     """Batches of bucket, key, seq, x, z and y, as batches of bucket and frame."""
     waiting: list[Any] = []
+    prepare_worker()
     for batch in batches:
         waiting.append(batch)
         if sum(each.nbytes for each in waiting) > GATHERED:

@@ -1,6 +1,6 @@
 """What Spark runs for each group of rows: a bucket of keys, or one key with a state of its own.
 
-state = (version, t, blob),        t: how many comparisons it has learned.
+state = (version, t, blob),        t: how many comparisons it has learned; blob: a `Bucket`, as ASCII text.
 """
 
 from __future__ import annotations
@@ -13,21 +13,24 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from ..state import FileError
 from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
 from . import frames
+from .ascii_text import from_text, to_text
 from .bucket import VERSION, Bucket
 from .learning import Outcome, Rows, learn
 from .options import FleetOptions
 from .rows import Ragged, check
+from .worker import prepare_worker
 
 STATE = "trackers"
 """The name of the state, for Spark's reader of checkpoints."""
 
 STATE_SCHEMA = StructType(
-    [StructField("version", IntegerType()), StructField("t", LongType()), StructField("blob", BinaryType())]
+    [StructField("version", IntegerType()), StructField("t", LongType()), StructField("blob", StringType())]
 )
 
 
@@ -42,23 +45,34 @@ class _Processor(StatefulProcessor):  # type: ignore[misc]  # it has no types he
     def init(self, handle: Any) -> None:
         self.handle = handle
         self._state = handle.getValueState(STATE, STATE_SCHEMA, self._ttl)
+        prepare_worker()
 
     def _learn(self, key: tuple[Any, ...], rows: Rows) -> Outcome:
-        held = self._state.get()
-        done = learn(self._options, None if held is None else bytes(held[2]), rows, f"{self._one} {key[0]!r}")
+        name, held = f"{self._one} {key[0]!r}", self._state.get()
+        done = learn(self._options, None if held is None else _blob(held[2], name), rows, name)
         if done.blob is not None:  # else nothing has changed, and nothing has to be written
-            self._state.update((VERSION, done.t, done.blob))
+            self._keep(done.t, done.blob)
         return done
+
+    def _keep(self, t: int, blob: bytes) -> None:
+        self._state.update((VERSION, t, to_text(blob)))
 
     def handleInitialState(self, key: tuple[Any, ...], initialState: Any, timerValues: Any) -> None:  # noqa: ARG002
         """Begin with what `backfill` has learned, or another stream."""
         if self._state.exists():
             raise ValueError(f"initial must have one state for each {self._one}, and has two for {key[0]!r}")
         blob = bytes(initialState.blob)
-        self._state.update((VERSION, Bucket(self._options, blob, f"{self._one} {key[0]!r}").t, blob))
+        self._keep(Bucket(self._options, blob, f"{self._one} {key[0]!r}").t, blob)
 
     def close(self) -> None:
         """There is nothing to close."""
+
+
+def _blob(text: str, name: str) -> bytes:
+    try:
+        return from_text(text)
+    except ValueError as error:
+        raise FileError(f"{name}: {error}") from None
 
 
 class BucketProcessor(_Processor):

@@ -6,7 +6,7 @@ A stream can begin with them, and they come out of Spark as `KeyedTrackers`.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..fleet import KeyedTrackers
 from ..fleet.saved import with_records
 from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
+from .ascii_text import from_text
 from .bucket import VERSION, Bucket
 from .frames import checked, rows_of, to_rows
 from .learning import learn
@@ -90,7 +91,15 @@ def read_states(spark: SparkSession, checkpoint: str) -> DataFrame:
     group = frame.schema["key"].dataType.fieldNames()[0]  # the bucket, or with `TrackerProcessor` the key
     value = "value.value" if "ttlExpirationMs" in frame.schema["value"].dataType.fieldNames() else "value"
     columns = [f"{value}.{name}" for name in ("version", "t", "blob")]
-    return frame.select(F.col(f"key.{group}").alias("bucket"), *columns)
+    texts = frame.select(F.col(f"key.{group}").alias("bucket"), *columns)
+    return texts.mapInArrow(_in_bytes, StructType([texts.schema["bucket"], *SCHEMA.fields[1:]]))
+
+
+def _in_bytes(batches: Iterable[Any]) -> Iterator[Any]:
+    """States with their blobs as bytes."""
+    for batch in batches:
+        blobs = pa.array([from_text(text) for text in batch["blob"].to_pylist()], pa.binary())
+        yield batch.set_column(batch.schema.get_field_index("blob"), "blob", blobs)
 
 
 def states(checkpoint: States) -> KeyedTrackers:
