@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from ocelad import ChangeAlarm, KeyedTrackers, dumps
 from ocelad.spark import backfill, from_trackers, join_items, rebucket, score, states, track
-from ocelad.spark.frames import checked, outcome, to_rows
+from ocelad.spark.chunks import checked, outcome, to_rows
 from ocelad.spark.learning import learn
 from ocelad.spark.options import FleetOptions
 

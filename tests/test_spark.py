@@ -24,9 +24,9 @@ from ocelad import ChangeAlarm, KeyedTrackers, MetricTracker, dumps
 from ocelad.spark import TrackerProcessor, from_trackers
 from ocelad.spark.ascii_text import from_text
 from ocelad.spark.bucket import Bucket
-from ocelad.spark.frames import from_frames, read, to_frames
+from ocelad.spark.chunks import from_chunks, read, to_chunks
 from ocelad.spark.options import FleetOptions
-from ocelad.spark.processors import STATE, BucketProcessor
+from ocelad.spark.processors import ALL, STATE, BucketProcessor
 from ocelad.state import FileError
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -50,7 +50,7 @@ def one_process(rows, tracker=None):
     return KeyedTrackers(tracker).partial_fit(rows["key"], pairs, rows["y"])
 
 
-def frames_of(rows, buckets, at, chunk=7):
+def chunks_of(rows, buckets, at, chunk=7):
     """What Spark sends to each bucket."""
     key = rows["key"][at]
     table = pa.table(
@@ -63,14 +63,14 @@ def frames_of(rows, buckets, at, chunk=7):
             "y": rows["y"][at],
         }
     )
-    for batch in to_frames(table.to_batches(max_chunksize=chunk)):
-        yield from zip(batch["bucket"].to_pylist(), batch["frame"].to_pylist(), strict=True)
+    for batch in to_chunks(table.to_batches(max_chunksize=chunk)):
+        yield from zip(batch["bucket"].to_pylist(), batch["chunk"].to_pylist(), strict=True)
 
 
 def lines_of(answers):
     """What Spark makes of the answers of a bucket."""
-    batch = pa.record_batch({"frame": pa.array([row.frame for row in answers], pa.binary())})
-    return [line for lines in from_frames([batch]) for line in lines.to_pylist()]
+    batch = pa.record_batch({"chunk": pa.array([row.chunk for row in answers], pa.binary())})
+    return [line for lines in from_chunks([batch]) for line in lines.to_pylist()]
 
 
 def blob_in(tester, group):
@@ -89,8 +89,8 @@ def test_buckets_learn_what_one_process_learns():
     rows, options = comparisons(200), FleetOptions(MetricTracker(memory=32), buckets=2)
     tester, lines, rng = TwsTester(BucketProcessor(options, pa.int64())), [], np.random.default_rng(1)
     for start in (0, 50, 50, 120):  # the second comes twice
-        for bucket, frame in frames_of(rows, 2, start + rng.permutation(80 if start else 50)):
-            lines += lines_of(tester.test(bucket, [Row(frame=frame)]))
+        for bucket, chunk in chunks_of(rows, 2, start + rng.permutation(80 if start else 50)):
+            lines += lines_of(tester.test(bucket, [Row(chunk=chunk)]))
     fleet = one_process(rows, MetricTracker(memory=32))
     assert learned_by(tester, options, 2) == {key: dumps(fleet[key]) for key in fleet}
     assert sorted(line["seq"] for line in lines) == list(range(200))
@@ -103,8 +103,8 @@ def test_what_comes_too_late_is_dropped():
     rows["y"][::10] = 0  # bad rows are no exception
     tester, lines = TwsTester(BucketProcessor(options, pa.int64())), []
     for at in (np.arange(40, 60), np.arange(20, 50), np.arange(55, 100)):
-        ((bucket, frame),) = frames_of(rows, 1, at)
-        lines += lines_of(tester.test(bucket, [Row(frame=frame)]))
+        ((bucket, chunk),) = chunks_of(rows, 1, at)
+        lines += lines_of(tester.test(bucket, [Row(chunk=chunk)]))
     assert sorted(line["seq"] for line in lines) == list(range(40, 100))
     good = {name: column[40:][rows["y"][40:] != 0] for name, column in rows.items()}
     assert learned_by(tester, options, 1) == {0: dumps(one_process(good)[0])}
@@ -112,9 +112,9 @@ def test_what_comes_too_late_is_dropped():
 
 def test_a_key_may_have_very_many_rows_in_a_batch():
     rows, options = comparisons(100_000, keys=1), FleetOptions(buckets=1)
-    ((bucket, frame),) = frames_of(rows, 1, np.random.default_rng(1).permutation(100_000), chunk=10_000)
+    ((bucket, chunk),) = chunks_of(rows, 1, np.random.default_rng(1).permutation(100_000), chunk=10_000)
     tester = TwsTester(BucketProcessor(options, pa.int64()))
-    assert len(lines_of(tester.test(bucket, [Row(frame=frame)]))) == 100_000
+    assert len(lines_of(tester.test(bucket, [Row(chunk=chunk)]))) == 100_000
     assert learned_by(tester, options, 1) == {0: dumps(one_process(rows)[0])}
 
 
@@ -133,11 +133,11 @@ def test_keys_of_every_type(kind, keys):
     rows = comparisons(len(keys), keys=1)
     columns = {"bucket": pa.array(rows["key"], pa.int32()), "key": pa.array(keys, kind), "seq": rows["seq"]}
     points = {"x": list(rows["x"]), "z": list(rows["z"]), "y": rows["y"]}
-    (sent,) = to_frames(pa.table({**columns, **points}).to_batches())
+    (sent,) = to_chunks(pa.table({**columns, **points}).to_batches())
     options = FleetOptions(buckets=1)
     tester = TwsTester(BucketProcessor(options, kind))
-    (answer,) = tester.test(0, [Row(frame=sent["frame"][0].as_py())])
-    assert read(answer.frame)["key"].type == kind
+    (answer,) = tester.test(0, [Row(chunk=sent["chunk"][0].as_py())])
+    assert read(answer.chunk)["key"].type == kind
     assert [line["key"] for line in lines_of([answer])] == keys
     assert list(learned_by(tester, options, 1)) == keys
 
@@ -145,9 +145,9 @@ def test_keys_of_every_type(kind, keys):
 def test_a_state_that_is_damaged_stops_with_its_name():
     rows, options = comparisons(40, keys=2), FleetOptions(buckets=2)
     tester = TwsTester(BucketProcessor(options, pa.int64()))
-    sent = list(frames_of(rows, 2, np.arange(40)))
-    for bucket, frame in sent:
-        tester.test(bucket, [Row(frame=frame)])
+    sent = list(chunks_of(rows, 2, np.arange(40)))
+    for bucket, chunk in sent:
+        tester.test(bucket, [Row(chunk=chunk)])
     version, t, blob = tester.peekValueState(STATE, 1)
     for damaged, said in (
         (blob[:50] + chr(ord(blob[50]) ^ 1) + blob[51:], "its checksum does not match"),
@@ -158,20 +158,39 @@ def test_a_state_that_is_damaged_stops_with_its_name():
     ):
         tester.updateValueState(STATE, 1, (version, t, damaged))
         with pytest.raises(FileError, match=f"bucket 1: {said}"):
-            tester.test(1, [Row(frame=sent[1][1])])
+            tester.test(1, [Row(chunk=sent[1][1])])
     other = TwsTester(BucketProcessor(FleetOptions(buckets=3), pa.int64()))
     other.updateValueState(STATE, 0, tester.peekValueState(STATE, 0))
-    with pytest.raises(FileError, match="bucket 0: it is one of 2 buckets"):
-        other.test(0, [Row(frame=sent[0][1])])
+    with pytest.raises(FileError, match="bucket 0: it is of 2 buckets"):
+        other.test(0, [Row(chunk=sent[0][1])])
+
+
+def test_other_options_are_noticed_by_buckets_without_a_state():
+    options, row = FleetOptions(buckets=2), Row(chunk=b"")
+    tester = TwsTester(BucketProcessor(options, pa.int64()))
+    assert tester.test(ALL, [row, row]) == tester.test(ALL, [row]) == []
+    held = tester.peekValueState(STATE, ALL)
+    for other, said in (
+        (FleetOptions(buckets=3), "is of 2 buckets, and now there are 3"),
+        (FleetOptions(MetricTracker(), buckets=2), "other options of the tracker"),
+        (FleetOptions(alarm=ChangeAlarm(), buckets=2), "other options of the tracker, or of the alarm"),
+    ):
+        changed = TwsTester(BucketProcessor(other, pa.int64()))
+        changed.updateValueState(STATE, ALL, held)
+        with pytest.raises(FileError, match=f"the checkpoint: it .*{said}"):
+            changed.test(ALL, [row])
+    told = TwsTester(BucketProcessor(FleetOptions(buckets=2, n_features=N), pa.int64()))
+    told.updateValueState(STATE, ALL, held)
+    assert told.test(ALL, [row]) == []
 
 
 def test_what_changes_nothing_is_not_written():
     rows, options = comparisons(20, keys=1), FleetOptions(buckets=1)
     processor = BucketProcessor(options, pa.int64())
-    tester, ((bucket, frame),) = TwsTester(processor), frames_of(rows, 1, np.arange(20))
-    tester.test(bucket, [Row(frame=frame)])
+    tester, ((bucket, chunk),) = TwsTester(processor), chunks_of(rows, 1, np.arange(20))
+    tester.test(bucket, [Row(chunk=chunk)])
     before = tester.peekValueState(STATE, bucket)
-    assert tester.test(bucket, [Row(frame=frame)]) == []
+    assert tester.test(bucket, [Row(chunk=chunk)]) == []
     assert tester.peekValueState(STATE, bucket) is before
 
 
@@ -189,19 +208,19 @@ def test_a_fleet_of_other_keys_is_refused(keys, said):
 def test_a_stream_goes_on_from_states():
     rows, options = comparisons(100), FleetOptions(buckets=1)
     first = TwsTester(BucketProcessor(options, pa.int64()))
-    ((_, frame),) = frames_of(rows, 1, np.arange(60))
-    first.test(0, [Row(frame=frame)])
+    ((_, chunk),) = chunks_of(rows, 1, np.arange(60))
+    first.test(0, [Row(chunk=chunk)])
     begun = [(0, Row(bucket=0, blob=blob_in(first, 0)))]
     second = TwsTester(BucketProcessor(options, pa.int64()), initialStateRow=begun)
-    ((_, frame),) = frames_of(rows, 1, np.arange(30, 100))
-    second.test(0, [Row(frame=frame)])
+    ((_, chunk),) = chunks_of(rows, 1, np.arange(30, 100))
+    second.test(0, [Row(chunk=chunk)])
     fleet = one_process(rows)
     assert learned_by(second, options, 1) == {key: dumps(fleet[key]) for key in fleet}
 
 
 def test_a_bucket_that_comes_in_parts_stops():
     """As Spark does with initial states: what is below the last number of the first part would be lost."""
-    sent = [Row(frame=frame) for _, frame in frames_of(comparisons(20), 1, np.arange(20))]
+    sent = [Row(chunk=chunk) for _, chunk in chunks_of(comparisons(20), 1, np.arange(20))]
     tester = TwsTester(BucketProcessor(FleetOptions(buckets=1), pa.int64(), initial=True))
     tester.test(0, sent)
     with pytest.raises(ValueError, match=r"bucket 0 has come in several parts.*maxRecordsPerBatch"):
@@ -210,7 +229,7 @@ def test_a_bucket_that_comes_in_parts_stops():
 
 def test_a_group_has_one_initial_state():
     first = TwsTester(BucketProcessor(FleetOptions(buckets=1), pa.int64()))
-    first.test(0, [Row(frame=frame) for _, frame in frames_of(comparisons(20), 1, np.arange(20))])
+    first.test(0, [Row(chunk=chunk) for _, chunk in chunks_of(comparisons(20), 1, np.arange(20))])
     state = (0, Row(bucket=0, blob=blob_in(first, 0)))
     with pytest.raises(ValueError, match="one state for each bucket, and has two for 0"):
         TwsTester(BucketProcessor(FleetOptions(buckets=1), pa.int64()), initialStateRow=[state, state])
@@ -249,18 +268,20 @@ def test_one_key_per_group(key):
     assert lines[-1].rejected == "x has 3 numbers and z has 1"
 
 
-def test_frames_hold_all_rows_however_many(monkeypatch):
+def test_chunks_hold_all_rows_however_many(monkeypatch):
     rows = comparisons(300)
-    monkeypatch.setattr("ocelad.spark.frames.GATHERED", 5000)
-    sent = list(frames_of(rows, 4, np.arange(300)))
+    monkeypatch.setattr("ocelad.spark.chunks.GATHERED", 5000)
+    sent = list(chunks_of(rows, 4, np.arange(300)))
     assert len(sent) > 8
-    assert sorted(seq for _, frame in sent for seq in read(frame)["seq"].to_pylist()) == list(range(300))
-    assert list(to_frames([])) == []
+    assert sorted(seq for _, chunk in sent for seq in read(chunk)["seq"].to_pylist()) == list(range(300))
+    assert list(to_chunks([])) == []
 
 
 def test_an_empty_batch_is_nothing():
-    nothing = {"bucket": pa.array([], pa.int32()), "key": pa.array([], pa.string())}
-    assert list(to_frames([pa.record_batch(nothing)])) == []
+    kinds = {"bucket": pa.int32(), "key": pa.string(), "seq": pa.int64(), "y": pa.float64()}
+    points = dict.fromkeys("xz", pa.list_(pa.float64()))
+    nothing = {name: pa.array([], kind) for name, kind in (kinds | points).items()}
+    assert list(to_chunks([pa.record_batch(nothing)])) == []
     assert lines_of([]) == []
 
 

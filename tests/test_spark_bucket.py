@@ -2,6 +2,7 @@
 process learns in order, bit for bit. No Spark is needed for these."""
 
 import copy
+import struct
 import sys
 from types import ModuleType
 
@@ -13,9 +14,9 @@ from hypothesis import strategies as st
 import ocelad.spark
 from ocelad import ChangeAlarm, History, KeyedTrackers, MetricTracker, dumps
 from ocelad.spark.bucket import Bucket
-from ocelad.spark.learning import Rows, learn
+from ocelad.spark.learning import learn
 from ocelad.spark.options import FleetOptions
-from ocelad.spark.rows import Ragged, check
+from ocelad.spark.rows import Ragged, Rows, check, codes
 from ocelad.spark.sizing import size
 from ocelad.state import FileError, container, pack, unpack
 from ocelad.watch.prequential import progressive
@@ -37,10 +38,11 @@ def stream(m, keys=4, seed=0):
 
 def rows_of(keys, seq, pairs, y, at=slice(None)):
     at = np.arange(len(keys))[at]
-    keys = [keys[i] for i in at]
-    seq, y, nothing = seq[at], y[at], np.zeros(len(keys), dtype=bool)
+    seq, y, nothing = seq[at], y[at], np.zeros(len(at), dtype=bool)
     u, reasons = check(nothing, nothing, Ragged.of(pairs[at][:, 0]), Ragged.of(pairs[at][:, 1]), y)
-    return Rows(keys, seq, u, y, reasons)
+    index = {}
+    of = codes([keys[i] for i in at], index)
+    return Rows(list(index), of, seq, u, y, reasons)
 
 
 def trackers_of(blob, options):
@@ -125,13 +127,13 @@ def test_alarms_are_those_of_a_history(tracker):
 
 
 def test_bad_rows_are_put_aside_with_a_reason():
-    keys = ["ann", None, "ann", "ann", "ann", "ann", "ann", "ann", "ann"]
+    of = np.array([0, -1, 0, 0, 0, 0, 0, 0, 0])
     x = [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [np.nan, 1.0], [1.0], None, [1e308, 0.0], [0.0], [0.5, 0.5]]
     z = [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [-1e308, 0.0], [1.0], [0.0, 1.0]]
     y = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
     seq, no_seq = np.arange(9), np.arange(9) == 2
-    u, reasons = check(np.array([k is None for k in keys]), no_seq, Ragged.of(x), Ragged.of(z), y)
-    done = learn(FleetOptions(n_features=2), None, Rows(keys, seq, u, y, reasons))
+    u, reasons = check(of < 0, no_seq, Ragged.of(x), Ragged.of(z), y)
+    done = learn(FleetOptions(n_features=2), None, Rows(["ann"], of, seq, u, y, reasons))
     assert done.learned.seq.tolist() == [0]
     assert sorted(done.refused, key=str) == [
         ("ann", 3, "x or z has a null, a NaN or an infinity"),
@@ -198,35 +200,61 @@ def blob_of(options, **stream_options):
     return learn(options, None, rows_of(*stream(20, **stream_options))).blob
 
 
-def test_what_is_damaged_is_refused_with_its_name():
-    options = FleetOptions()
-    blob = blob_of(options)
-    for at in range(0, len(blob), 97):
-        changed = blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :]
-        with pytest.raises(FileError, match="bucket 7: its checksum"):
-            Bucket(options, changed, "bucket 7")
-    for end in (0, 3, 100, len(blob) - 1):
-        with pytest.raises(FileError, match="bucket 7: "):
-            Bucket(options, blob[:end], "bucket 7")
+def parts_of(blob):
+    """The entries and arrays of the index, and the records."""
+    end = 8 + struct.unpack_from("<Q", blob)[0]
+    entries, arrays = container.read_record(memoryview(blob)[8:end], 2**40)
+    return entries, arrays, blob[end:]
 
 
 def rewritten(blob, **changes):
-    entries, arrays = container.read_record(memoryview(blob), 2**40)
+    entries, arrays, records = parts_of(blob)
     arrays = {name: changes.pop(name, array) for name, array in arrays.items()}
-    return b"".join(container.write_record({**entries, **changes}, arrays))
+    records = changes.pop("records", records)
+    index = b"".join(container.write_record({**entries, **changes}, arrays))
+    return struct.pack("<Q", len(index)) + index + records
+
+
+def test_what_is_damaged_is_refused_with_its_name():
+    options = FleetOptions()
+    blob = blob_of(options)
+    end = len(blob) - len(parts_of(blob)[2])
+    for at in range(8, end, 7):
+        changed = blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :]
+        with pytest.raises(FileError, match="bucket 7: its checksum"):
+            Bucket(options, changed, "bucket 7")
+    for changed in (b"\xff" + blob[1:], b"", *(blob[:end] for end in (0, 3, 100, len(blob) - 1)), blob + b"x"):
+        with pytest.raises(FileError, match="bucket 7: "):
+            Bucket(options, changed, "bucket 7")
+
+
+def test_every_byte_of_a_tracker_is_checked_when_its_key_comes():
+    options = FleetOptions()
+    blob = blob_of(options, keys=1)
+    end = len(blob) - len(parts_of(blob)[2])
+    for at in range(end, len(blob), 61):
+        bucket = Bucket(options, blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :], "bucket 7")
+        with pytest.raises(FileError, match="bucket 7: the tracker of key 'key 0': data: its checksum"):
+            bucket.tracker("key 0")
 
 
 def test_what_is_newer_or_other_is_refused():
     options = FleetOptions()
     blob = blob_of(options)
     for changed, said in [
-        (rewritten(blob, version=2), "it has format version 2; this ocelad reads version 1"),
+        (rewritten(blob, version=3), "it has format version 3; this ocelad reads version 2"),
         (rewritten(blob, estimator="MetricTracker"), "it is not a bucket"),
         (rewritten(blob, keys=["a"] * 4), "keys must be different"),
         (rewritten(blob, keys=[1.5] * 4), "keys must be strings"),
         (rewritten(blob, more=1), "entries"),
         (rewritten(blob, n_features=0), "n_features must be a whole number >= 1"),
-        (rewritten(blob, sizes=np.zeros((4, 2), dtype=np.int64)), "packed must be bytes"),
+        (rewritten(blob, n_features=None), "n_features must be a whole number >= 1"),
+        (rewritten(blob, sizes=np.zeros((4, 2), dtype=np.int64)), "every key must have a tracker"),
+        (rewritten(blob, sizes=np.ones((4, 2), dtype=np.int64)), "an alarm where there are alarms"),
+        (rewritten(blob, sizes=np.array([[9, 0]] * 4)), "bytes of trackers or alarms, and 36 belong there"),
+        (rewritten(blob, sizes=np.array([[2**62, 0]] * 4)), "bytes of trackers or alarms"),
+        (rewritten(blob, alarms=np.zeros(1, np.uint8)), "1 bytes of trackers or alarms, and 0 belong"),
+        (rewritten(blob, alarms=np.zeros(0)), "alarms must be bytes"),
     ]:
         with pytest.raises(FileError, match=said):
             Bucket(options, changed)
@@ -234,7 +262,7 @@ def test_what_is_newer_or_other_is_refused():
         (FleetOptions(MetricTracker()), "other options"),
         (FleetOptions(alarm=ChangeAlarm()), "other options"),
         (FleetOptions(n_features=4), "its trackers have 3 features"),
-        (FleetOptions(buckets=8), "it is one of 0 buckets, and now there are 8"),
+        (FleetOptions(buckets=8), "it is of 0 buckets, and now there are 8"),
     ]:
         with pytest.raises(FileError, match=said):
             Bucket(other, blob)
@@ -242,10 +270,9 @@ def test_what_is_newer_or_other_is_refused():
 
 def test_a_damaged_tracker_is_named_and_only_met_when_its_key_comes():
     options = FleetOptions()
-    entries, arrays = container.read_record(memoryview(blob_of(options)), 2**40)
-    packed = arrays["packed"].copy()
-    packed[100] ^= 1  # of the first key
-    blob = rewritten(blob_of(options), packed=packed)
+    blob = blob_of(options)
+    entries, _, records = parts_of(blob)
+    blob = rewritten(blob, records=records[:100] + bytes([records[100] ^ 1]) + records[101:])  # of the first key
     keys, seq, pairs, y = stream(20)
     others = [i for i, key in enumerate(keys) if key != entries["keys"][0]]
     assert learn(options, blob, rows_of(keys, seq + 1000, pairs, y, others)).blob

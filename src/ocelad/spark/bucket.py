@@ -10,9 +10,10 @@ number of times. Nothing here knows of Spark.
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Sequence
+import struct
+from collections.abc import Hashable
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,21 +28,26 @@ from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
 from ..watch.saved import alarm_of
 from .options import FleetOptions
+from .rows import codes, runs
 
-VERSION = 1
+VERSION = 2
 """Of the format. A blob of any other is refused."""
 
 LIMIT = 2**31
 """Bytes of a blob at most: what a column of Spark's can hold."""
 
 _ENTRIES = {"version", "options", "alarm", "buckets", "n_features", "keys"}
-_ARRAYS = ["counts", "sizes", "packed"]
+_ARRAYS = ["counts", "sizes", "alarms"]
+_SIZE = struct.Struct("<Q")
 
 
 class Learned(NamedTuple):
     """A line for each row that was learned, key by key: what was predicted before it was."""
 
-    keys: list[Hashable]
+    names: list[Hashable]
+    """All keys of the bucket."""
+    of: Integers
+    """Which of these each row has."""
     seq: Integers
     distance: Array
     threshold: Array
@@ -49,6 +55,10 @@ class Learned(NamedTuple):
     predicted: NDArray[np.int8]
     right: NDArray[np.bool_]
     alarm: list[str | None]
+
+    @property
+    def keys(self) -> list[Hashable]:
+        return [self.names[code] for code in self.of.tolist()]
 
 
 class Bucket:
@@ -66,12 +76,12 @@ class Bucket:
     Examples
     --------
     >>> bucket = Bucket(FleetOptions())
-    >>> rows = np.array(["ann", "bob", "ann"]), np.array([2, 1, 1]), np.eye(3), np.array([1.0, -1.0, -1.0])
-    >>> learned = bucket.learn(*rows)
+    >>> rows = np.array([0, 1, 0]), np.array([2, 1, 1]), np.eye(3), np.array([1.0, -1.0, -1.0])
+    >>> learned = bucket.learn(["ann", "bob"], *rows)
     >>> list(zip(learned.keys, learned.seq.tolist(), learned.predicted.tolist()))
     [('ann', 1, 1), ('ann', 2, 1), ('bob', 1, 1)]
     >>> again = Bucket(FleetOptions(), bucket.write())
-    >>> len(again.learn(*rows).keys), again.t
+    >>> len(again.learn(["ann", "bob"], *rows).keys), again.t
     (0, 3)
     """
 
@@ -104,28 +114,33 @@ class Bucket:
         if self.n_features is None:
             self.n_features = unpack(record, self.options.tracker).n_features_in_
 
-    def learn(self, keys: Sequence[Hashable] | NDArray[Any], seq: Integers, u: Array, y: Array) -> Learned:
-        """Learn rows that have been checked: differences u of (m, n) and labels +1 and -1, in any order."""
-        keys = keys.tolist() if isinstance(keys, np.ndarray) else keys
-        if len(keys) and self.n_features is None:
+    def learn(self, keys: list[Hashable], of: Integers, seq: Integers, u: Array, y: Array) -> Learned:
+        """Learn rows that have been checked, in any order: which of the keys each has, its number, the difference
+        u and the label +1 or -1."""
+        if len(of) and self.n_features is None:
             self.n_features = u.shape[1]
-        known, index = len(self.index), self.index
-        if known and len(keys) and isinstance(keys[0], str) != isinstance(next(iter(index)), str):
-            raise FileError(
-                f"{self.name}: it has key {next(iter(index))!r}, and now there is {keys[0]!r}: keys must "
-                "stay strings, or whole numbers"
-            )
-        codes = np.fromiter((index.setdefault(key, len(index)) for key in keys), np.int64, len(keys))
-        fresh = len(index) - known
+        self._check_type(keys)
+        known, present = len(self.index), np.unique(of)
+        code = np.full(len(keys), -1)
+        code[present] = codes([keys[k] for k in present.tolist()], self.index)
+        fresh = len(self.index) - known
         self.counts = np.vstack([self.counts, np.zeros((fresh, 2), dtype=np.int64)])
         self.records += [b""] * fresh
         self.alarms += [b""] * fresh
-        order = _in_order(codes, seq, u, y, ~self._learned(codes, seq))
-        return self._learn_in_order(codes[order], seq[order], u[order], y[order])
+        of = code[of]
+        order = _in_order(of, seq, u, y, ~self._learned(of, seq))
+        return self._learn_in_order(of[order], seq[order], u[order], y[order])
 
-    def _learned(self, codes: Integers, seq: Integers) -> NDArray[np.bool_]:
+    def _check_type(self, keys: list[Hashable]) -> None:
+        if self.index and keys and isinstance(keys[0], str) != isinstance(known := next(iter(self.index)), str):
+            raise FileError(
+                f"{self.name}: it has key {known!r}, and now there is {keys[0]!r}: keys must stay strings, or "
+                "whole numbers"
+            )
+
+    def _learned(self, of: Integers, seq: Integers) -> NDArray[np.bool_]:
         """Whether these numbers of these keys have been learned, or passed over."""
-        last, t = self.counts[codes].T
+        last, t = self.counts[of].T
         return (seq <= last) & (t > 0)
 
     def has_learned(self, key: Hashable, seq: int) -> bool:
@@ -133,24 +148,23 @@ class Bucket:
         code = self.index.get(key)
         return code is not None and bool(self._learned(np.array([code]), np.array([seq]))[0])
 
-    def _learn_in_order(self, codes: Integers, seq: Integers, u: Array, y: Array) -> Learned:
-        names, table = list(self.index), np.empty((len(codes), EXPERTS))
-        alarm: list[str | None] = [None] * len(codes)
-        starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else []
+    def _learn_in_order(self, of: Integers, seq: Integers, u: Array, y: Array) -> Learned:
+        names, table = list(self.index), np.empty((len(of), EXPERTS))
+        alarm: list[str | None] = [None] * len(of)
         tracker: MetricTracker | None = None
-        for start, end in pairwise(starts):
-            code, at = int(codes[start]), slice(start, end)
-            tracker, trace = self._tracker(code, names[code], unused=tracker), Trace(end - start)
+        for code, at in runs(of):
+            tracker, trace = self._tracker(code, names[code], unused=tracker), Trace(at.stop - at.start)
             tracker._learn(u[at], y[at], trace=trace, named=u)
             table[at] = trace.table[:, :EXPERTS]
             self.records[code] = pack(tracker)
-            self.counts[code] = seq[end - 1], tracker._engine.t
+            self.counts[code] = seq[at.stop - 1], tracker._engine.t
             if self.options.alarm is not None:
                 alarm[at] = self._watch(code, names[code], trace, y[at])
         square, limit, probability = (table[:, column] for column in (SQUARED_DISTANCE, THRESHOLD, PROBABILITY))
         similar = square <= limit
         return Learned(
-            keys=[names[code] for code in codes.tolist()],
+            names=names,
+            of=of,
             seq=seq,
             distance=np.sqrt(np.maximum(square, 0.0)),
             threshold=np.copysign(np.sqrt(np.abs(limit)), limit),
@@ -209,20 +223,21 @@ class Bucket:
             "keys": list(self.index),
         }
         sizes = [[len(record), len(alarm)] for record, alarm in zip(self.records, self.alarms, strict=True)]
-        packed = np.frombuffer(b"".join([*self.records, *self.alarms]), dtype=np.uint8)
         arrays: container.Arrays = {
             **self.options.arrays,
             "counts": self.counts,
             "sizes": np.array(sizes, np.int64).reshape(-1, 2),
-            "packed": packed,
+            "alarms": np.frombuffer(b"".join(self.alarms), dtype=np.uint8),
         }
-        blob = b"".join(container.write_record(entries, arrays))
+        index = b"".join(container.write_record(entries, arrays))
+        blob = b"".join([_SIZE.pack(len(index)), index, *self.records])
         if len(blob) >= LIMIT:
             raise ValueError(f"{self.name}: its {len(self.index)} keys take {len(blob)} bytes: use more buckets")
         return blob
 
     def _read(self, blob: memoryview, expected: FleetOptions | None) -> None:
-        entries, arrays = container.read_record(blob, 64 * LIMIT)
+        end = _SIZE.size + (_SIZE.unpack_from(blob)[0] if len(blob) >= _SIZE.size else 0)
+        entries, arrays = container.read_record(blob[_SIZE.size : end], 64 * LIMIT)
         if header.estimator(entries) != "Bucket":
             raise ValueError("it is not a bucket of trackers")
         if (version := entries.get("version")) != VERSION:
@@ -231,7 +246,7 @@ class Bucket:
         keys, n = entries["keys"], entries["n_features"]
         if not isinstance(keys, list) or not all(type(key) in (str, int) for key in keys):
             raise ValueError("keys must be strings or whole numbers")
-        if type(n) is not int or n < 1:
+        if not (type(n) is int and n >= 1) and (n is not None or keys):
             raise ValueError(f"n_features must be a whole number >= 1, got {n!r}")
         if expected is None:
             self.options = FleetOptions.of(entries, arrays)
@@ -240,33 +255,40 @@ class Bucket:
         self.n_features = n
         self.index = {key: code for code, key in enumerate(keys)}
         if len(self.index) < len(keys) or list(arrays) != [*self.options.arrays, *_ARRAYS]:
-            raise ValueError("keys must be different, and its arrays counts, sizes and packed")
+            raise ValueError(f"keys must be different, and its arrays {', '.join(_ARRAYS)}")
         self.counts = take(arrays, "counts", (len(keys), 2), np.int64).copy()
-        sizes, packed = take(arrays, "sizes", (len(keys), 2), np.int64), arrays["packed"]
-        if packed.dtype != np.uint8 or packed.ndim != 1 or (sizes < 0).any() or int(sizes.sum()) != packed.size:
-            raise ValueError("packed must be bytes, as many as sizes says")
-        if (sizes[:, 0] == 0).any() or ((sizes[:, 1] > 0) != (self.options.alarm is not None)).any():
+        sizes, alarms = take(arrays, "sizes", (len(keys), 2), np.int64), arrays["alarms"]
+        if (sizes[:, 0] <= 0).any() or ((sizes[:, 1] > 0) != (self.options.alarm is not None)).any():
             raise ValueError("every key must have a tracker, and an alarm where there are alarms")
-        ends = list(accumulate(sizes.T.ravel().tolist(), initial=0))
-        pieces: list[bytes | memoryview] = [packed.data[start:end] for start, end in pairwise(ends)]
-        self.records, self.alarms = pieces[: len(keys)], pieces[len(keys) :]
+        if alarms.dtype != np.uint8 or alarms.ndim != 1:
+            raise ValueError("alarms must be bytes")
+        self.records, self.alarms = (
+            _pieces(part, column.tolist()) for part, column in zip((blob[end:], alarms.data), sizes.T, strict=True)
+        )
 
 
-def _in_order(codes: Integers, seq: Integers, u: Array, y: Array, due: NDArray[np.bool_]) -> Integers:
+def _pieces(data: memoryview, sizes: list[int]) -> list[bytes | memoryview]:
+    ends = list(accumulate(sizes, initial=0))
+    if min(sizes, default=0) < 0 or ends[-1] != len(data):
+        raise ValueError(f"it has {len(data)} bytes of trackers or alarms, and {ends[-1]} belong there")
+    return [data[start:end] for start, end in pairwise(ends)]
+
+
+def _in_order(of: Integers, seq: Integers, u: Array, y: Array, due: NDArray[np.bool_]) -> Integers:
     """Which of the rows that are due to learn, key by key and by number, each number once.
 
     If rows of the same number differ, which of them is taken must not depend on the order in which they came.
     """
     fresh = np.flatnonzero(due)
-    order = fresh[np.lexsort((seq[fresh], codes[fresh]))]
-    if not _again(codes[order], seq[order]).any():
+    order = fresh[np.lexsort((seq[fresh], of[fresh]))]
+    if not _again(of[order], seq[order]).any():
         return order
-    order = fresh[np.lexsort((*u[fresh].T, y[fresh], seq[fresh], codes[fresh]))]
-    return order[~_again(codes[order], seq[order])]
+    order = fresh[np.lexsort((*u[fresh].T, y[fresh], seq[fresh], of[fresh]))]
+    return order[~_again(of[order], seq[order])]
 
 
-def _again(codes: Integers, seq: Integers) -> NDArray[np.bool_]:
+def _again(of: Integers, seq: Integers) -> NDArray[np.bool_]:
     """Whether each row has the key and the number of the one before it."""
-    again = np.zeros(len(codes), dtype=bool)
-    again[1:] = (codes[1:] == codes[:-1]) & (seq[1:] == seq[:-1])
+    again = np.zeros(len(of), dtype=bool)
+    again[1:] = (of[1:] == of[:-1]) & (seq[1:] == seq[:-1])
     return again

@@ -20,7 +20,7 @@ from ..watch.alarms import ChangeAlarm
 from .bucket import VERSION, Bucket
 from .options import FleetOptions
 from .stored import SCHEMA, TABLE, States, frame_of, one_of
-from .stream import bucket_of, count
+from .stream import bucket_of, number_of_buckets
 
 ROWS = "key {key}, last BIGINT, t BIGINT, record BINARY, alarm BINARY"
 
@@ -49,7 +49,7 @@ def from_trackers(
     """
     if fleet.history is not None or fleet.prior is not None:
         raise ValueError("fleet must have no histories and no prior: states have none")
-    options = FleetOptions(fleet.tracker, alarm, n_features(fleet) or None, count(buckets))
+    options = FleetOptions(fleet.tracker, alarm, n_features(fleet) or None, number_of_buckets(buckets))
     if missing := [key for key in fleet if key not in last]:
         raise ValueError(f"last must have the last seq of every key, and has none for {missing[0]!r}")
     begun = b"" if alarm is None else to_json(alarm.state())
@@ -96,7 +96,7 @@ def rebucket(states: States, buckets: int) -> DataFrame:
                 yield pa.RecordBatch.from_pydict(columns)
 
     kind = ROWS.format(key=_kind(next(iter(one.index))))
-    options = replace(one.options, buckets=count(buckets))
+    options = replace(one.options, buckets=number_of_buckets(buckets))
     return _gathered(frame.select("bucket", "blob").mapInArrow(rows, kind), options)
 
 

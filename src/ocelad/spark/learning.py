@@ -6,39 +6,13 @@ whoever keeps lines by key and seq must not lose the good one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..protocols import Array, Integers
 from .bucket import Bucket, Learned
 from .options import FleetOptions
-from .rows import NO_SEQ, Ragged, Reasons, check_lengths, check_scale, usual_length
-
-
-class Rows(NamedTuple):
-    """Rows as `rows.check` leaves them; seq is 0 where it is null, which ``reasons`` say."""
-
-    keys: list[Hashable]
-    seq: Integers
-    u: Ragged
-    y: Array
-    reasons: Reasons
-
-    @classmethod
-    def joined(cls, parts: list[Rows]) -> Rows:
-        if len(parts) == 1:
-            return parts[0]
-        keys, seq, u, y, reasons = zip(*parts, strict=True)
-        values, lengths = (np.concatenate(column) for column in zip(*u, strict=True))
-        return cls(
-            [key for part in keys for key in part],
-            np.concatenate(seq),
-            Ragged(values, lengths),
-            np.concatenate(y),
-            np.concatenate(reasons),
-        )
+from .rows import NO_SEQ, Reasons, Rows, check_lengths, check_scale, usual_length
 
 
 class Outcome(NamedTuple):
@@ -55,10 +29,11 @@ class Outcome(NamedTuple):
 def learn(options: FleetOptions, blob: bytes | None, rows: Rows, name: str = "bucket") -> Outcome:
     """Learn rows by the trackers of a bucket; ``name`` is what errors call it.
 
-    >>> from ocelad.spark.rows import check
+    >>> from ocelad.spark.rows import Ragged, check
     >>> x, z, y = Ragged.of([[0.0, 1.0], [0.0]]), Ragged.of([[1.0, 1.0], [0.5]]), np.array([1.0, 1.0])
     >>> u, reasons = check(np.zeros(2, bool), np.zeros(2, bool), x, z, y)
-    >>> done = learn(FleetOptions(n_features=2), None, Rows(["ann", "ann"], np.array([1, 2]), u, y, reasons))
+    >>> rows = Rows(["ann"], np.array([0, 0]), np.array([1, 2]), u, y, reasons)
+    >>> done = learn(FleetOptions(n_features=2), None, rows)
     >>> done.t, done.learned.seq, done.refused
     (1, array([1]), [('ann', 2, 'x and z have 1 numbers, expected 2')])
     """
@@ -73,7 +48,7 @@ def learn(options: FleetOptions, blob: bytes | None, rows: Rows, name: str = "bu
         kept = reasons[good] == None  # noqa: E711
         good, u = good[kept], u[kept]
     bad = _refused(bucket, rows, reasons)
-    learned = bucket.learn([rows.keys[row] for row in good.tolist()], rows.seq[good], u, rows.y[good])
+    learned = bucket.learn(rows.keys, rows.of[good], rows.seq[good], u, rows.y[good])
     better = set(zip(learned.keys, learned.seq.tolist(), strict=True)) if bad else set()
     refused = [line for line in bad if line[:2] not in better]
     return Outcome(bucket.write() if len(learned.seq) else None, bucket.t, learned, refused)
@@ -84,7 +59,7 @@ def _refused(bucket: Bucket, rows: Rows, reasons: Reasons) -> list[tuple[Any, in
     that of the rows."""
     lines = set()
     for row in np.flatnonzero(reasons != None).tolist():  # noqa: E711
-        key, seq, reason = rows.keys[row], None if reasons[row] == NO_SEQ else int(rows.seq[row]), reasons[row]
+        key, seq, reason = rows.key(row), None if reasons[row] == NO_SEQ else int(rows.seq[row]), reasons[row]
         if seq is None or not bucket.has_learned(key, seq):
             lines.add((key, seq, reason))
     return sorted(lines, key=repr)

@@ -113,9 +113,8 @@ class FleetOptions:
             raise ValueError("it was learned with other options of the tracker, or of the alarm, than these")
         if entries["buckets"] != self.buckets:
             raise ValueError(
-                f"it is one of {entries['buckets']} buckets, and now there are {self.buckets}: keys would get lost"
+                f"it is of {entries['buckets']} buckets, and now there are {self.buckets}: keys would get lost"
             )
-        if self.n_features not in (None, entries["n_features"]):
-            raise ValueError(
-                f"its trackers have {entries['n_features']} features, and n_features is {self.n_features}"
-            )
+        known = entries["n_features"]
+        if None not in (self.n_features, known) and self.n_features != known:
+            raise ValueError(f"its trackers have {known} features, and n_features is {self.n_features}")

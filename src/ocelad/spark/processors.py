@@ -18,12 +18,12 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from ..state import FileError
 from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
-from . import frames
+from . import chunks
 from .ascii_text import from_text, to_text
 from .bucket import VERSION, Bucket
-from .learning import Outcome, Rows, learn
+from .learning import Outcome, learn
 from .options import FleetOptions
-from .rows import Ragged, check
+from .rows import Ragged, Rows, check
 from .worker import prepare_worker
 
 STATE = "trackers"
@@ -33,73 +33,83 @@ STATE_SCHEMA = StructType(
     [StructField("version", IntegerType()), StructField("t", LongType()), StructField("blob", StringType())]
 )
 
+ALL = -1
+"""The bucket that has no keys, and a row in every batch: its state says with which options all have begun."""
+
 
 class _Processor(StatefulProcessor):  # type: ignore[misc]  # it has no types here
     """Learns rows by the trackers of the state of their group."""
 
     _one = "bucket"
 
-    def __init__(self, options: FleetOptions, ttl: int | None = None) -> None:
-        self._options, self._ttl = options, ttl
+    def __init__(self, options: FleetOptions, ttl: int | None = None, initial: bool = False) -> None:
+        self._options, self._ttl, self._initial = options, ttl, initial
 
     def init(self, handle: Any) -> None:
         self.handle = handle
         self._state = handle.getValueState(STATE, STATE_SCHEMA, self._ttl)
+        self._latest: Any = ()
         prepare_worker()
 
-    def _learn(self, key: tuple[Any, ...], rows: Rows) -> Outcome:
-        name, held = f"{self._one} {key[0]!r}", self._state.get()
-        done = learn(self._options, None if held is None else _blob(held[2], name), rows, name)
-        if done.blob is not None:  # else nothing has changed, and nothing has to be written
-            self._keep(done.t, done.blob)
-        return done
+    def _name(self, group: Any) -> str:
+        return f"{self._one} {group!r}"
+
+    def _held(self, group: Any) -> bytes | None:
+        held = self._state.get()
+        try:
+            return None if held is None else from_text(held[2])
+        except ValueError as error:
+            raise FileError(f"{self._name(group)}: {error}") from None
 
     def _keep(self, t: int, blob: bytes) -> None:
         self._state.update((VERSION, t, to_text(blob)))
+
+    def _learn(self, group: Any, rows: Rows) -> Outcome:
+        if self._initial and group == self._latest:  # with initial states Spark divides the rows of large groups
+            raise ValueError(
+                f"{self._name(group)} has come in several parts, which cannot be put in order: set "
+                "spark.sql.execution.arrow.maxRecordsPerBatch to 0"
+            )
+        self._latest = group
+        done = learn(self._options, self._held(group), rows, self._name(group))
+        if done.blob is not None:  # else nothing has changed, and nothing has to be written
+            self._keep(done.t, done.blob)
+        return done
 
     def handleInitialState(self, key: tuple[Any, ...], initialState: Any, timerValues: Any) -> None:  # noqa: ARG002
         """Begin with what `backfill` has learned, or another stream."""
         if self._state.exists():
             raise ValueError(f"initial must have one state for each {self._one}, and has two for {key[0]!r}")
-        blob = bytes(initialState.blob)
-        self._keep(Bucket(self._options, blob, f"{self._one} {key[0]!r}").t, blob)
+        self._initial, blob = True, bytes(initialState.blob)
+        self._keep(Bucket(self._options, blob, self._name(key[0])).t, blob)
 
     def close(self) -> None:
         """There is nothing to close."""
 
 
-def _blob(text: str, name: str) -> bytes:
-    try:
-        return from_text(text)
-    except ValueError as error:
-        raise FileError(f"{name}: {error}") from None
-
-
 class BucketProcessor(_Processor):
-    """For rows of bucket and frame; gives rows of one frame. `track` uses it.
-
-    With initial states, Spark gives the rows of a large group in parts, each of which would be put in order alone.
-    """
+    """For rows of bucket and chunk; gives rows of one chunk. `track` uses it."""
 
     def __init__(self, options: FleetOptions, key_type: Any, initial: bool = False) -> None:
-        super().__init__(options)
-        self._key_type, self._initial = key_type, initial
-
-    def init(self, handle: Any) -> None:
-        super().init(handle)
-        self._latest: tuple[Any, ...] | None = None
+        super().__init__(options, initial=initial)
+        self._key_type = key_type
 
     def handleInputRows(self, key: tuple[Any, ...], rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002
-        if self._initial and key == self._latest:
-            raise ValueError(
-                f"bucket {key[0]} has come in several parts, which cannot be put in order: set "
-                "spark.sql.execution.arrow.maxRecordsPerBatch to 0"
-            )
-        self._latest = key
-        done = self._learn(key, frames.rows_of(bytes(row.frame) for row in rows))
-        lines = frames.outcome(done, self._key_type)
+        if key[0] == ALL:
+            self._check_options()
+            return
+        done = self._learn(key[0], chunks.rows_of(bytes(row.chunk) for row in rows))
+        lines = chunks.outcome(done, self._key_type)
         if lines.num_rows:
-            yield Row(frame=frames.write(lines))
+            yield Row(chunk=chunks.write(lines))
+
+    def _check_options(self) -> None:
+        """A bucket that has no state yet could not notice other options, or another number of buckets."""
+        held = self._held(ALL)
+        if held is None:
+            self._keep(0, Bucket(self._options).write())
+        else:
+            Bucket(self._options, held, "the checkpoint")
 
 
 class TrackerProcessor(_Processor):
@@ -149,6 +159,7 @@ class TrackerProcessor(_Processor):
         no_key, no_seq = np.full(len(given), key[0] is None), np.array([s is None for s in seq], dtype=bool)
         u, reasons = check(no_key, no_seq, Ragged.of(x), Ragged.of(z), labels)
         numbers = np.array([s or 0 for s in seq], dtype=np.int64)
-        done = self._learn(key, Rows([key[0]] * len(given), numbers, u, labels, reasons))
+        of = np.full(len(given), -1 if key[0] is None else 0)
+        done = self._learn(key[0], Rows([key[0]], of, numbers, u, labels, reasons))
         kind = pa.int64() if isinstance(key[0], int) else pa.string()
-        yield from (Row(**line) for line in frames.outcome(done, kind).to_pylist())
+        yield from (Row(**line) for line in chunks.outcome(done, kind).to_pylist())

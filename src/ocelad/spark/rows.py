@@ -5,6 +5,8 @@ u = x - z,        x and z finite and of the same length, y = +1 or -1, key and s
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +53,54 @@ class Ragged(NamedTuple):
         if len(rows) * length == len(self.values):  # all of them
             return self.values.reshape(len(rows), length)
         return self.values[self.starts[rows][:, None] + np.arange(length)]
+
+
+class Rows(NamedTuple):
+    """Rows as `check` leaves them."""
+
+    keys: list[Hashable]
+    """Different ones."""
+    of: Integers
+    """Which of these each row has; -1 where it is null."""
+    seq: Integers
+    """0 where it is null."""
+    u: Ragged
+    y: Array
+    reasons: Reasons
+
+    def key(self, row: int) -> Hashable:
+        return None if self.of[row] < 0 else self.keys[self.of[row]]
+
+    @classmethod
+    def joined(cls, parts: list[Rows]) -> Rows:
+        if len(parts) == 1:
+            return parts[0]
+        index: dict[Hashable, int] = {}
+        of = [np.append(codes(part.keys, index), -1)[part.of] for part in parts]
+        _, _, seq, u, y, reasons = zip(*parts, strict=True)
+        values, lengths = map(np.concatenate, zip(*u, strict=True))
+        columns = np.concatenate(of), np.concatenate(seq), Ragged(values, lengths), np.concatenate(y)
+        return cls(list(index), *columns, np.concatenate(reasons))
+
+
+def codes(keys: list[Hashable], index: dict[Hashable, int]) -> Integers:
+    """The number of each key; those that are not in the index yet come to its end.
+
+    >>> index = {"ann": 0}
+    >>> codes(["bob", "ann"], index), index
+    (array([1, 0]), {'ann': 0, 'bob': 1})
+    """
+    return np.fromiter((index.setdefault(key, len(index)) for key in keys), np.int64, len(keys))
+
+
+def runs(of: Integers) -> Iterator[tuple[int, slice]]:
+    """Each number in a sorted list, and where it stands.
+
+    >>> list(runs(np.array([3, 3, 5])))
+    [(3, slice(0, 2, None)), (5, slice(2, 3, None))]
+    """
+    starts = np.flatnonzero(np.diff(of, prepend=-1)).tolist()
+    return ((int(of[a]), slice(a, b)) for a, b in pairwise([*starts, len(of)]))
 
 
 def check(

@@ -21,11 +21,12 @@ from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
 from .ascii_text import from_text
 from .bucket import VERSION, Bucket
-from .frames import checked, rows_of, to_rows
+from .chunks import checked, rows_of, to_chunks, to_rows
 from .learning import learn
 from .options import FleetOptions
 from .processors import STATE
-from .stream import count, framed, with_bucket
+from .rows import Rows, runs
+from .stream import CHUNKS, number_of_buckets, with_bucket
 
 States: TypeAlias = "DataFrame | str | os.PathLike[str]"
 """States, or the path of the checkpoint that they are in."""
@@ -65,16 +66,17 @@ def backfill(
     key, seq, x, z, y, tracker, alarm, n_features, buckets
         As for `track`, which must have the same to go on from here.
     """
-    options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, count(buckets))
+    options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, number_of_buckets(buckets))
     _check_table(history, "history")
 
     def learned(group: tuple[Any, ...], table: pa.Table) -> pa.Table:
         bucket = group[0].as_py()
-        done = learn(options, None, rows_of(table["frame"].to_pylist()), f"bucket {bucket}")
+        done = learn(options, None, rows_of(table["chunk"].to_pylist()), f"bucket {bucket}")
         found = [] if done.blob is None else [dict(bucket=bucket, version=VERSION, t=done.t, blob=done.blob)]
         return pa.Table.from_pylist(found, TABLE)
 
-    return framed(history, (key, seq, x, z, y), options.buckets).groupBy("bucket").applyInArrow(learned, SCHEMA)
+    rows = with_bucket(history, (key, seq, x, z, y), options.buckets)
+    return rows.mapInArrow(to_chunks, CHUNKS).groupBy("bucket").applyInArrow(learned, SCHEMA)
 
 
 def _check_table(frame: DataFrame, name: str) -> None:
@@ -91,7 +93,7 @@ def read_states(spark: SparkSession, checkpoint: str) -> DataFrame:
     group = frame.schema["key"].dataType.fieldNames()[0]  # the bucket, or with `TrackerProcessor` the key
     value = "value.value" if "ttlExpirationMs" in frame.schema["value"].dataType.fieldNames() else "value"
     columns = [f"{value}.{name}" for name in ("version", "t", "blob")]
-    texts = frame.select(F.col(f"key.{group}").alias("bucket"), *columns)
+    texts = frame.select(F.col(f"key.{group}").alias("bucket"), *columns).where("t > 0")  # one has no keys
     return texts.mapInArrow(_in_bytes, StructType([texts.schema["bucket"], *SCHEMA.fields[1:]]))
 
 
@@ -174,9 +176,9 @@ def score(
         if held.num_rows > 1:
             raise ValueError(f"there are two states of bucket {group[0].as_py()}")
         if held.num_rows and rows.num_rows:
-            table = checked(rows.append_column("y", pa.array(np.ones(rows.num_rows))))
+            given = to_rows(checked(rows.append_column("y", pa.array(np.ones(rows.num_rows)))))
             bucket = Bucket(None, held["blob"][0].as_py(), f"bucket {group[0].as_py()}")
-            for key, at, u in _groups(table, bucket):
+            for key, at, u in _groups(given, bucket):
                 far, limit, odds = bucket.tracker(key)._judge(u)
                 distance[at], probability[at] = far, 0.5 + 0.5 * np.tanh(0.5 * odds)
                 predicted[at] = np.where(far <= limit, 1, -1)
@@ -191,13 +193,10 @@ def score(
     return rows.groupBy("bucket").cogroup(frame.groupBy("bucket")).applyInArrow(judged, StructType(fields))
 
 
-def _groups(table: pa.Table, bucket: Bucket) -> Iterator[tuple[Hashable, Any, Any]]:
+def _groups(rows: Rows, bucket: Bucket) -> Iterator[tuple[Hashable, Any, Any]]:
     """The good rows of each key that the bucket has: the key, which they are, and their differences."""
-    rows = to_rows(table)
-    good = (rows.reasons == None) & (rows.u.lengths == bucket.n_features)  # noqa: E711
-    places: dict[Hashable, list[int]] = {}
-    for row in np.flatnonzero(good).tolist():
-        if rows.keys[row] in bucket.index:
-            places.setdefault(rows.keys[row], []).append(row)
-    for key, at in places.items():
-        yield key, at, rows.u.dense(np.array(at), bucket.n_features or 0)
+    good = np.flatnonzero((rows.reasons == None) & (rows.u.lengths == bucket.n_features))  # noqa: E711
+    good = good[np.argsort(rows.of[good], kind="stable")]
+    for number, run in runs(rows.of[good]):
+        if rows.keys[number] in bucket.index:
+            yield rows.keys[number], good[run], rows.u.dense(good[run], bucket.n_features or 0)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
@@ -25,12 +27,12 @@ from pyspark.sql.types import (
 from .. import validation as validate
 from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
-from .frames import from_frames, to_frames
+from .chunks import from_chunks, to_chunks
 from .options import BUCKETS, FleetOptions
-from .processors import BucketProcessor
+from .processors import ALL, BucketProcessor
 
-FRAMES = StructType([StructField("bucket", IntegerType()), StructField("frame", BinaryType())])
-ANSWERS = StructType([StructField("frame", BinaryType())])
+CHUNKS = StructType([StructField("bucket", IntegerType()), StructField("chunk", BinaryType())])
+ANSWERS = StructType([StructField("chunk", BinaryType())])
 
 
 def output_schema(key: Any) -> Any:
@@ -91,28 +93,36 @@ def track(
     initial
         States to begin with where there is no checkpoint, from `backfill` or `read_states`, with the same options.
     """
-    options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, count(buckets))
-    grouped = framed(events, (key, seq, x, z, y), options.buckets).groupBy("bucket")
+    options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, number_of_buckets(buckets))
+    rows = with_bucket(events, (key, seq, x, z, y), options.buckets)
     kind = events.schema[key].dataType
-    answers = grouped.transformWithState(
-        BucketProcessor(options, to_arrow_type(kind), initial is not None),
-        ANSWERS,
-        "Append",
-        "None",
-        None if initial is None else initial.groupBy("bucket"),
+    answers = (
+        rows.mapInArrow(_to_chunks, CHUNKS)
+        .groupBy("bucket")
+        .transformWithState(
+            BucketProcessor(options, to_arrow_type(kind), initial is not None),
+            ANSWERS,
+            "Append",
+            "None",
+            None if initial is None else initial.groupBy("bucket"),
+        )
     )
-    return answers.mapInArrow(from_frames, output_schema(kind))
+    return answers.mapInArrow(from_chunks, output_schema(kind))
 
 
-def count(buckets: int | None) -> int:
-    """The number of buckets, if one can be that."""
+def number_of_buckets(buckets: int | None) -> int:
+    """What is given, if there can be so many, or the usual number."""
     return BUCKETS if buckets is None else validate.integer(buckets, "buckets")
 
 
-def framed(events: DataFrame, names: tuple[str, ...], buckets: int) -> DataFrame:
-    """The rows of a DataFrame, checked and gathered by bucket (`frames`)."""
-    columns = with_bucket(events, names, buckets)
-    return columns.mapInArrow(to_frames, FRAMES)
+def _to_chunks(batches: Iterable[Any]) -> Iterator[Any]:
+    """`to_chunks`, and a row for the bucket that says how all have begun."""
+    some = False
+    for chunks in to_chunks(batches):
+        some = True
+        yield chunks
+    if some:
+        yield pa.record_batch([pa.array([ALL], pa.int32()), pa.array([b""], pa.binary())], ["bucket", "chunk"])
 
 
 def with_bucket(events: DataFrame, names: tuple[str, ...], buckets: int) -> DataFrame:
