@@ -111,6 +111,11 @@ class Buffers:
         """What is in the buffers, as arrays."""
         return layout.lay_out(self.floats, self.integers, self.singles)
 
+    @property
+    def all(self) -> tuple[Array, Integers, np.ndarray[Any, Any]]:
+        """The three buffers, as kernels take them."""
+        return self.floats, self.integers, self.singles
+
     def __copy__(self) -> Buffers:
         if self.dictionary:  # most of it may be empty, and need not be copied
             return self._resized(self.slots, self.columns, self.rows, self.singles.copy())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,21 +62,32 @@ def take_levels(
         for loss, known in zip(columns["loss"], judged, strict=True)
     ):
         raise ValueError("loss must be finite and >= 0, and nan for a level that has just begun")
-    lowest = -math.inf if isinstance(rule, GroupedShare) else -sys.float_info.max  # where nothing is shared, log 0
-    for name, column in columns.items():
-        least = 1.0 if name == "mu" else 0.0 if name in names else lowest
-        if name != "loss" and not all(least <= number < math.inf for number in column):
-            raise ValueError(f"{name} must be finite and >= {least:g}")
-    known: dict[str, Callable[[int], float]] = {
-        "span": float,
-        "endless": lambda _: 0.0,
-        "age": lambda size: float((base + t) % size),
-    }
-    if any(columns[name] != list(map(known[name], lengths)) for name in known if name in columns):
-        raise ValueError("the weights contradict the time")
+    least = _least(names, type(rule), len(rule.fields))
+    fits = (table >= least) & (table < math.inf)
+    if not fits[:, 1:].all():
+        wrong = 1 + int(fits[:, 1:].all(axis=0).argmin())
+        raise ValueError(f"{[*columns][wrong]} must be finite and >= {least[wrong]:g}")
+    for name in _KNOWN & columns.keys():
+        if columns[name] != [_of_time(name, base + t, size) for size in lengths]:
+            raise ValueError("the weights contradict the time")
     state = table[:, len(names) :]
     _check_weights(rule, state, columns)
     return columns, state
+
+
+@cache
+def _least(names: tuple[str, ...], rule: type, fields: int) -> Array:
+    """The least that each column can be."""
+    lowest = -math.inf if rule is GroupedShare else -sys.float_info.max  # where nothing is shared, log 0
+    return np.array([1.0 if name == "mu" else 0.0 for name in names] + [lowest] * fields)
+
+
+_KNOWN = {"span", "endless", "age"}
+"""Fields of weights that follow from the time."""
+
+
+def _of_time(name: str, time: int, size: int) -> float:
+    return {"span": float(size), "endless": 0.0, "age": float(time % size)}[name]
 
 
 def widest(n: int, learned: Arrays) -> int:

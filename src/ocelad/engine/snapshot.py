@@ -6,17 +6,16 @@ factors of their columns. What comes back is checked in full.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import platt
 from ..protocols import Array, Integers
 from . import gathered, pool_snapshot, windows
 from .checks import LEVEL, Columns, integer_column, split, take, take_levels
-from .kernels import layout, scratch
+from .kernels import layout, live, scratch
 from .landmarks import LANDMARKS, WIDTHS
 from .protocol import Arrays
 
@@ -56,14 +55,15 @@ def arrays(engine: StackEngine) -> Arrays:
 def _levels(engine: StackEngine) -> Arrays:
     stack, slots, fixed = engine.stack, engine.stack.order[: engine.levels], engine.fixed
     ranks, state = stack.rank[slots], engine.state[fixed:]
+    if not engine.dictionary:
+        known = len(LEVEL) + len(FACTORED)
+        levels = np.empty((len(ranks), known + state.shape[1]))
+        columns = np.empty((int(ranks.sum()), engine.recipe.n + 1))
+        live.write_live(*engine.buffers.all, levels, columns)
+        levels[:, known:] = state
+        return {"levels": levels, "columns": columns}
     losses = stack.losses[fixed : fixed + engine.levels]
     by_level = [losses, stack.mu[slots], stack.discarded[slots], ranks, stack.sigma[slots]]
-    used = np.arange(stack.eigenvalues.shape[1]) < ranks[:, None]
-    eigenvalues = stack.eigenvalues[slots][used]
-    if not engine.dictionary:
-        pairs = np.empty((len(eigenvalues), engine.recipe.n + 1))
-        pairs[:, 0], pairs[:, 1:] = eigenvalues, stack.columns[slots].transpose(0, 2, 1)[used]
-        return {"levels": _table(by_level, state), "columns": pairs}
     recent, seen = stack.header[[layout.RECENT, layout.SEEN]]
     shared = stack.features[-1, layout.LIST, :seen]
     counts, since, touched = stack.own[slots], stack.since[slots], stack.touched[slots]
@@ -72,25 +72,17 @@ def _levels(engine: StackEngine) -> Arrays:
     parts = [stack.columns[slot, e, :k].T.reshape(-1) for e, (slot, _, k, *_) in zip(features, sizes, strict=True)]
     factors = [stack.factors[slot, : k + recent - first, :r].reshape(-1) for slot, r, k, first, _ in sizes]
     return {
-        "levels": _table([*by_level, stack.debt[slots], counts, since, touched], state),
+        "levels": np.column_stack([*by_level, stack.debt[slots], counts, since, touched, state]),
         "recent": stack.recent[shared, :recent].T.copy(),
         "recent_features": shared.copy(),
         "features": np.concatenate(features),
         "dictionary": np.concatenate(parts),
         "factors": np.concatenate(factors),
-        "eigenvalues": eigenvalues,
+        "eigenvalues": stack.eigenvalues[slots][np.arange(stack.eigenvalues.shape[1]) < ranks[:, None]],
     }
 
 
-def _table(columns: Sequence[np.ndarray[Any, Any]], state: Array) -> Array:
-    """A row for each level."""
-    table = np.empty((len(state), len(columns) + state.shape[1]))
-    for number, column in enumerate(columns):
-        table[:, number] = column
-    table[:, len(columns) :] = state
-    return table
-
-
+@lru_cache(maxsize=256)
 def footprint(n: int, levels: int, columns: int, matrices: int, memory: int, nonlinear: bool) -> int:
     """An upper bound, in bytes, of what it takes to build and check an engine of this size, with at most
     ``columns`` columns in a level, this number of n x n matrices, and a pool of this memory."""
@@ -121,20 +113,18 @@ def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
     if total and not eigenvalues.min() >= 0.0:
         raise ValueError("eigenvalues must be >= 0")
     new = engine.with_capacity(levels, min(n, most + 1))
-    stack, places = new.stack, slice(1, levels + 1)  # level j goes to slot j + 1; slot 0 is the origin's
-    stack.columns[1:], stack.factors[1:], stack.features[1:] = 0.0, 0.0, 0  # there may have been something else
-    stack.order[:-1] = np.arange(1, len(stack.order))
-    stack.header[layout.TIME], stack.header[layout.LEVELS] = t, levels
-    by_level = learned["levels"].T
-    stack.losses[new.fixed : new.fixed + levels], stack.rank[places] = by_level[0], ranks
-    stack.mu[places], stack.discarded[places], stack.sigma[places] = by_level[1], by_level[2], by_level[4]
-    used = np.arange(stack.eigenvalues.shape[1]) < ranks[:, None]
-    stack.eigenvalues[places][used] = eigenvalues
+    stack = new.stack
+    stack.header[layout.TIME] = t
     if dictionary:
-        _fill_dictionaries(stack, places, sizes, columns, learned)
+        _fill_levels(stack, new.fixed, ranks, learned["levels"].T, eigenvalues)
+        _fill_dictionaries(stack, slice(1, levels + 1), sizes, columns, learned)
     else:
-        stack.columns[places].transpose(0, 2, 1)[used] = learned["columns"][:, 1:]
-        _check_columns(stack.columns[places], used)
+        arrays = (
+            learned["levels"].copy(),
+            learned["columns"].copy(),
+        )  # else compiled for read-only ones
+        if (wrong := live.read_live(*new.buffers.all, *arrays, ORTHONORMAL)) >= 0:
+            raise ValueError(f"columns of level {wrong} are not orthonormal")
     if not new.pooled:
         new.state = state
     else:
@@ -149,17 +139,16 @@ def restored(engine: StackEngine, t: int, learned: Arrays) -> StackEngine:
     return new
 
 
-def _check_columns(columns: Array, used: NDArray[np.bool_]) -> None:
-    """Whether those of each level are orthonormal, and the others zero."""
-    levels, _, capacity = columns.shape
-    with np.errstate(over="ignore", invalid="ignore"):
-        gram = (columns.transpose(0, 2, 1) @ columns).reshape(levels, -1)
-        gram[:, :: capacity + 1] -= used
-        off = gram.ravel()
-        orthonormal = off.dot(off) <= ORTHONORMAL**2
-    if not orthonormal:
-        level = int(np.argmin(np.abs(gram).max(axis=1) <= ORTHONORMAL))
-        raise ValueError(f"columns of level {level} are not orthonormal")
+def _fill_levels(stack: layout.Stack, fixed: int, ranks: Integers, by_level: Array, eigenvalues: Array) -> None:
+    """Level j comes to slot j + 1; slot 0 is the origin's."""
+    levels, places = len(ranks), slice(1, len(ranks) + 1)
+    stack.columns[1:], stack.factors[1:], stack.features[1:] = 0.0, 0.0, 0  # there may have been something else
+    stack.order[:-1] = np.arange(1, len(stack.order))
+    stack.header[layout.LEVELS] = levels
+    stack.losses[fixed : fixed + levels], stack.rank[places] = by_level[0], ranks
+    stack.mu[places], stack.discarded[places], stack.sigma[places] = by_level[1], by_level[2], by_level[4]
+    used = np.arange(stack.eigenvalues.shape[1]) < ranks[:, None]
+    stack.eigenvalues[places][used] = eigenvalues
 
 
 class _Sizes(NamedTuple):

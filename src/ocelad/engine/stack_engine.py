@@ -299,8 +299,7 @@ class StackEngine:
         """Compiled code, with the buffers and this thread's scratch."""
         entry: Any = run.run
         buffers = self.buffers
-        memory = (buffers.floats, buffers.integers, buffers.singles, *buffers.scratch())
-        given = (*arguments, *memory, self.dictionary or None)
+        given = (*arguments, *buffers.all, *buffers.scratch(), self.dictionary or None)
         if self.dictionary in _READY:
             return entry(*given)
         ready = announce(Path(layout.__file__).parent, "dictionary" if self.dictionary else "columns")

@@ -19,7 +19,7 @@ from .learning import Outcome
 from .rows import Ragged, Rows, check
 from .worker import prepare_worker
 
-GATHERED = 2**25
+GATHERED = 2**23
 """Bytes of rows that are gathered in memory before chunks are sent."""
 
 

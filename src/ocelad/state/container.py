@@ -86,9 +86,9 @@ def check_sum(data: memoryview) -> None:
 def _read_record(data: memoryview, limit: int) -> tuple[dict[str, Any], Arrays]:
     """Arrays are views: nothing is allocated by what the table claims."""
     text, data = _read_section(data, limit)
-    entries, table = _contents(text) if len(text) <= SHORT else _parsed(text)
-    if any(isinstance(value, (dict, list)) for value in entries.values()):
-        entries, table = _parsed(text)  # they may be changed
+    entries, table, flat = _contents(text) if len(text) <= SHORT else _parsed(text)
+    if not flat:
+        entries, table, _ = _parsed(text)  # what is nested may be changed
     arrays, at = Arrays(), 0
     for name, dtype, shape, nbytes in table:
         end = at + nbytes
@@ -103,8 +103,9 @@ def _read_record(data: memoryview, limit: int) -> tuple[dict[str, Any], Arrays]:
     return dict(entries), arrays
 
 
-def _parsed(text: bytes) -> tuple[dict[str, Any], list[tuple[str, Any, tuple[int, ...], int]]]:
-    """The entries, and of each array the name, the dtype, the shape and the number of bytes."""
+def _parsed(text: bytes) -> tuple[dict[str, Any], list[tuple[str, Any, tuple[int, ...], int]], bool]:
+    """The entries; of each array the name, the dtype, the shape and the number of bytes; and whether the entries
+    have nothing within them."""
     entries = header.from_json(text)
     table = entries.pop("arrays", None)
     lines = isinstance(table, list) and all(map(_is_line, table))
@@ -112,7 +113,8 @@ def _parsed(text: bytes) -> tuple[dict[str, Any], list[tuple[str, Any, tuple[int
         raise ValueError("its table of arrays must have a name, a dtype and a shape for each")
     sizes = [DTYPES[code].itemsize * math.prod(shape) for _, code, shape in table]
     plain = [(name, DTYPES[code], tuple(shape)) for name, code, shape in table]
-    return entries, [(*line, size) for line, size in zip(plain, sizes, strict=True)]
+    flat = not any(isinstance(value, (dict, list)) for value in entries.values())
+    return entries, [(*line, size) for line, size in zip(plain, sizes, strict=True)], flat
 
 
 _contents = lru_cache(maxsize=256)(_parsed)

@@ -159,18 +159,22 @@ def tracker_of(settings: options.Options, given_features: Any) -> MetricTracker:
 
 
 def rebuild(
-    text: bytes,
+    text: bytes, entries: dict[str, Any], arrays: Arrays, limit: int, given_features: Any = None
+) -> MetricTracker:
+    """The tracker of options, entries and arrays, if there can be one, and it takes at most ``limit`` bytes."""
+    return rebuilt(options.read(MetricTracker, text, arrays, limit // 2), entries, arrays, limit, given_features)
+
+
+def rebuilt(
+    settings: options.Options,
     entries: dict[str, Any],
     arrays: Arrays,
     limit: int,
     given_features: Any = None,
     unused: Engine | None = None,
 ) -> MetricTracker:
-    """The tracker of options, entries and arrays, if there can be one, and it takes at most ``limit`` bytes.
-
-    If it can, it takes the memory of an engine that is no longer used.
-    """
-    settings = options.read(MetricTracker, text, arrays, limit // 2)
+    """The same, of options that have been read. If it can, it takes the memory of an engine that is not used any
+    more."""
     base = _base(settings)
     check_tracker(entries, base)
     n, t = entries["n_features"], entries["t"]

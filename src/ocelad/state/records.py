@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.checks import take
 from ..tracker import MetricTracker
 from . import container, contents, header, options
 from .container import Arrays
@@ -39,15 +38,15 @@ def read(data: memoryview, like: MetricTracker, limit: int, unused: MetricTracke
     entries |= _changing(arrays)
     engine = None if unused is None else unused._engine
     arrays = {**settings.arrays, **arrays}
-    return contents.rebuild(settings.text, entries, arrays, limit - len(data), like.features, engine)
+    return contents.rebuilt(settings, entries, arrays, limit - len(data), like.features, engine)
 
 
 def _changing(arrays: Arrays) -> dict[str, Any]:
     """The entries that these arrays, which are taken out, stand for."""
-    t, count = take(arrays, "time", (2,), np.int64).tolist()
-    unit = take(arrays, "unit", (arrays["unit"].size,)).tolist()
+    time, values = (arrays.pop(name) for name in CHANGING)
+    if (time.dtype, time.shape, values.dtype, values.ndim) != (np.int64, (2,), np.float64, 1):
+        raise ValueError("time must be two integers, and unit numbers")
+    (t, count), unit = time.tolist(), values.tolist()
     if not unit and count:
         raise ValueError(f"time has {count} differences for a unit that is fixed")
-    for name in CHANGING:
-        del arrays[name]
     return {"t": t, "scale": {"value": unit[0], "count": count, "first": unit[1:]} if unit else None}
