@@ -24,10 +24,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from ocelad import KeyedTrackers, MetricTracker
-from ocelad.spark import backfill, read_states, track
+from ocelad.spark import SETTINGS, backfill, read_states, track
 
 N = 25
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -91,8 +90,7 @@ def session(folder: str) -> SparkSession:
         "spark.sql.shuffle.partitions": "2",
         "spark.local.dir": f"{folder}/local",
         "spark.driver.memory": "2g",
-        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        **SETTINGS,
     }.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
@@ -138,7 +136,7 @@ def stream(spark: SparkSession, folder: str, given: argparse.Namespace, tracker:
 def history(spark: SparkSession, folder: str, given: argparse.Namespace, tracker: MetricTracker) -> None:
     rows = batch(np.random.default_rng(0), given.keys, given.rows, 0)
     pq.write_table(table(*rows), f"{folder}/history", row_group_size=len(rows[0]) // 4)
-    for number in range(2):
+    for number in range(given.batches):
         before = cpu()
         frame = spark.read.parquet(f"{folder}/history")
         learned = backfill(frame, tracker=tracker, n_features=N, buckets=given.buckets)

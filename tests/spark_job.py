@@ -5,10 +5,13 @@ python spark_job.py FOLDER compare    the same, and compares trackers and outcom
 python spark_job.py FOLDER check      the same, and compares all else that can be done on Spark
 """
 
+import doctest
 import os
+import re
 import sys
 import time
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # before Spark is imported
@@ -20,8 +23,19 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+import ocelad.spark
 from ocelad import ChangeAlarm, KeyedTrackers, dumps
-from ocelad.spark import backfill, from_trackers, join_items, rebucket, score, states, track
+from ocelad.spark import (
+    SETTINGS,
+    backfill,
+    from_trackers,
+    join_items,
+    last_seqs,
+    rebucket,
+    score,
+    states,
+    track,
+)
 from ocelad.spark.chunks import checked, outcome, to_rows
 from ocelad.spark.learning import learn
 from ocelad.spark.options import FleetOptions
@@ -73,11 +87,10 @@ def read_files(folder):
 
 
 def session(folder, master="local[2]"):
-    store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     settings = {
+        **SETTINGS,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
-        "spark.sql.streaming.stateStore.providerClass": store,
         "spark.local.dir": f"{folder}/local",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
         "spark.driver.memory": "512m",
@@ -125,6 +138,8 @@ def stage(name):
 def check(spark, folder):
     """What needs no stream first; the stream when standard input ends: until then another process may have it."""
     check_batches(spark, folder, read_files(f"{folder}/in"))
+    with stage("docs"):
+        check_docs(spark)
     with stage("waiting"):
         sys.stdin.read()
     compare(spark, folder)
@@ -159,7 +174,9 @@ def check_batches(spark, folder, tables):
         with pytest.raises(ValueError, match="there are two states of key"):
             states(moved.union(moved))
     with stage("from trackers"):
-        back = from_trackers(spark, fleet, dict.fromkeys(fleet, 10**6), alarm=ALARM, buckets=BUCKETS).cache()
+        last = last_seqs(learned)
+        assert last == {key: max(good["seq"].to_numpy()[np.array(keys) == key]) for key in fleet}
+        back = from_trackers(spark, fleet, last, alarm=ALARM, buckets=BUCKETS).cache()
         assert bits(states(back)) == bits(fleet), "what came back differs"
         places, expected = ({row.bucket: row.t for row in frame.collect()} for frame in (back, learned))
         assert places == expected, "keys are in other buckets"
@@ -281,8 +298,53 @@ def refuse_file(spark, folder, table):
     assert {row.z for row in less.collect()} == {None}, "a column that is not there must be null"
 
 
+def check_docs(spark):
+    """The blocks of docs/spark.md, one after the other, and the examples of all functions."""
+    rng, m = np.random.default_rng(0), 80
+    points = {name: rng.normal(size=(m, 25)).tolist() for name in ("x", "z")}
+    of = {"key": ["ann", "bob"] * (m // 2), "seq": np.repeat(np.arange(m // 2), 2)}
+    label = pa.array(rng.choice([-1, 1], size=m), pa.int32())
+    for name, table in {
+        "comparisons": {**of, **points, "y": label},
+        "years": {**of, **points, "y": label},
+        "items": {"id": ["p", "q"], "point": points["x"][:2]},
+        "answers": {"key": ["ann"], "seq": [0], "a": ["p"], "b": ["q"], "y": label[:1]},
+    }.items():
+        os.mkdir(name)
+        pq.write_table(pa.table(table), f"{name}/0.parquet")
+    text = (Path(__file__).parent.parent / "docs" / "spark.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 4
+    names = {}
+    for number, block in enumerate(blocks):
+        with stage(f"block {number}"):
+            exec(compile(block, f"docs/spark.md, block {number}", "exec"), names)
+    assert spark.read.parquet("outcome").count() == m
+    check_examples(spark)
+
+
+def check_examples(spark):
+    """Examples that other tests skip, as they need a session."""
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for name in ("stream", "stored", "exchange", "items", "processors"):
+        module = import_module(f"ocelad.spark.{name}")
+        for test in doctest.DocTestFinder().find(module, extraglobs={"spark": spark, **ALL}):
+            for example in test.examples:
+                example.options.pop(doctest.SKIP, None)
+            runner.run(test)
+    assert runner.tries > 20
+    assert not runner.failures
+
+
+ALL = {name: getattr(ocelad.spark, name) for name in ocelad.spark.__all__}
+
+
 if __name__ == "__main__":
     folder, command, *master = sys.argv[1:]
+    folder = os.path.abspath(folder)
+    if command == "check":  # Java stays where it is started
+        os.mkdir(f"{folder}/docs")
+        os.chdir(f"{folder}/docs")
     with stage("session"):
         spark = session(folder, *master)
     {"stream": stream, "compare": compare, "check": check}[command](spark, folder)

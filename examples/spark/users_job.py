@@ -20,16 +20,14 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python; 
 from pyspark import SparkConf
 from pyspark.sql import DataFrame, SparkSession
 
+import ocelad.spark
 from ocelad import ChangeAlarm, MetricTracker
-from ocelad.spark import track
 
 SETTINGS = {
-    # states in RocksDB on local disk, not on Java's heap; transformWithState knows no other store
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    # a batch uploads what it has changed, not all of the store
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # spark.sql.streaming.stateStore.providerClass: states in RocksDB on local disk, not on Java's heap
+    # spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled: a batch uploads what it has changed
+    # spark.sql.execution.arrow.maxBytesPerBatch: rows go to Python 10,000 at a time, and are not measured before
+    **ocelad.spark.SETTINGS,
     # like the number of buckets, fixed for the life of a checkpoint: a small multiple of the cores
     "spark.sql.shuffle.partitions": "4",
     # on a cluster, how often a task is tried before the query stops
@@ -66,7 +64,7 @@ def main() -> None:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     events = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 10).parquet(given.comparisons)
-    outcome = track(
+    outcome = ocelad.spark.track(
         events,
         tracker=MetricTracker(memory=256),
         alarm=ChangeAlarm(),

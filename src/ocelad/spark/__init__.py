@@ -8,11 +8,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .settings import SETTINGS
+
 if TYPE_CHECKING:
     from .exchange import from_trackers, rebucket
     from .items import join_items
     from .processors import TrackerProcessor
-    from .stored import backfill, read_states, score, states
+    from .stored import backfill, last_seqs, read_states, score, states
     from .stream import output_schema, track
 
 _FILES = {
@@ -20,6 +22,7 @@ _FILES = {
     "backfill": "stored",
     "from_trackers": "exchange",
     "join_items": "items",
+    "last_seqs": "stored",
     "output_schema": "stream",
     "read_states": "stored",
     "rebucket": "exchange",
@@ -29,10 +32,12 @@ _FILES = {
 }
 
 __all__ = [
+    "SETTINGS",
     "TrackerProcessor",
     "backfill",
     "from_trackers",
     "join_items",
+    "last_seqs",
     "output_schema",
     "read_states",
     "rebucket",

@@ -29,16 +29,13 @@ from ..state import dumps
 from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
 from .demo_data import N, latest_jump, write_file
+from .settings import SETTINGS
 from .stored import states
 from .stream import track
 
 OPTIONS: dict[str, Any] = dict(tracker=MetricTracker(memory=256), alarm=ChangeAlarm(), buckets=16)
 
-SETTINGS = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+HERE = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -56,7 +53,7 @@ def session(folder: Path) -> Iterator[SparkSession]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder = SparkSession.builder.master("local[*,4]").appName("ocelad spark-demo")
-    for name, value in {**SETTINGS, "spark.local.dir": str(folder / "local")}.items():
+    for name, value in {**SETTINGS, **HERE, "spark.local.dir": str(folder / "local")}.items():
         builder = builder.config(name, value)
     usual = os.dup(2)
     try:

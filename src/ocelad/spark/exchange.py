@@ -46,6 +46,13 @@ def from_trackers(
         The last ``seq`` that each key has learned: the stream drops what is not above it.
     alarm, buckets
         As for `track`. Alarms begin anew.
+
+    Examples
+    --------
+    >>> trackers = states("checkpoint")  # doctest: +SKIP
+    >>> back = from_trackers(spark, trackers, last_seqs("checkpoint"))  # doctest: +SKIP
+    >>> back.columns  # doctest: +SKIP
+    ['bucket', 'version', 't', 'blob']
     """
     if fleet.history is not None or fleet.prior is not None:
         raise ValueError("fleet must have no histories and no prior: states have none")
@@ -78,6 +85,12 @@ def rebucket(states: States, buckets: int) -> DataFrame:
         The path of a checkpoint, or states.
     buckets
         How many there are to be.
+
+    Examples
+    --------
+    >>> few = rebucket("checkpoint", 2)  # doctest: +SKIP
+    >>> few.columns  # doctest: +SKIP
+    ['bucket', 'version', 't', 'blob']
     """
     frame = frame_of(states)
     one = one_of(frame)

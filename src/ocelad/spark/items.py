@@ -24,6 +24,13 @@ def join_items(
         The columns of ids in ``events``.
     id, point
         The columns of ids, no two of them the same, and of points, arrays of numbers, in ``items``.
+
+    Examples
+    --------
+    >>> items = spark.createDataFrame([("p", [0.0, 1.0]), ("q", [1.0, 1.0])], ["id", "point"])  # doctest: +SKIP
+    >>> asked = spark.createDataFrame([("ann", 1, "p", "q", -1)], ["key", "seq", "a", "b", "y"])  # doctest: +SKIP
+    >>> join_items(asked, items).first().asDict()  # doctest: +SKIP
+    {'key': 'ann', 'seq': 1, 'y': -1, 'x': [0.0, 1.0], 'z': [1.0, 1.0]}
     """
     if taken := {"x", "z"} & set(events.columns):
         raise ValueError(f"events must have no column {min(taken)!r}: it is to have the points of items")

@@ -115,9 +115,8 @@ class BucketProcessor(_Processor):
 class TrackerProcessor(_Processor):
     """One key per group: for timers, and for keys that are to be forgotten.
 
-    ``events.groupBy("key").transformWithState(TrackerProcessor(), schema, "Append", "ProcessingTime")``, where the
-    schema is ``output_schema(StringType())``, say. It takes several times as long for a key as a bucket does.
-    Subclasses may have a ``handleExpiredTimer``, which has ``self.handle``.
+    It takes several times as long for a key as a bucket does. Subclasses may have a ``handleExpiredTimer``, which
+    has ``self.handle``.
 
     Parameters
     ----------
@@ -127,6 +126,18 @@ class TrackerProcessor(_Processor):
         Milliseconds after which a key that has had no rows is forgotten; None for never.
     seq, x, z, y
         The names of columns.
+
+    Examples
+    --------
+    >>> from pyspark.sql.types import StringType
+    >>> from ocelad.spark import output_schema
+    >>> columns = "key STRING, seq BIGINT, x ARRAY<DOUBLE>, z ARRAY<DOUBLE>, y INT"
+    >>> events = spark.readStream.schema(columns).parquet("comparisons")  # doctest: +SKIP
+    >>> outcome = events.groupBy("key").transformWithState(
+    ...     TrackerProcessor(ttl=86_400_000), output_schema(StringType()), "Append", "ProcessingTime"
+    ... )  # doctest: +SKIP
+    >>> outcome.isStreaming  # doctest: +SKIP
+    True
     """
 
     _one = "key"

@@ -65,6 +65,13 @@ def backfill(
         A DataFrame that is not streaming.
     key, seq, x, z, y, tracker, alarm, n_features, buckets
         As for `track`, which must have the same to go on from here.
+
+    Examples
+    --------
+    >>> history = spark.read.parquet("comparisons")  # doctest: +SKIP
+    >>> learned = backfill(history, n_features=25, buckets=4)  # doctest: +SKIP
+    >>> sum(row.t for row in learned.collect())  # doctest: +SKIP
+    80
     """
     options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, number_of_buckets(buckets))
     _check_table(history, "history")
@@ -88,7 +95,11 @@ TABLE = pa.schema([("bucket", pa.int32()), ("version", pa.int32()), ("t", pa.int
 
 
 def read_states(spark: SparkSession, checkpoint: str) -> DataFrame:
-    """The states in the checkpoint of a query with `track`, after its latest batch: for ``initial`` of another."""
+    """The states in the checkpoint of a query with `track`, after its latest batch: for ``initial`` of another.
+
+    >>> read_states(spark, "checkpoint").columns  # doctest: +SKIP
+    ['bucket', 'version', 't', 'blob']
+    """
     frame = spark.read.format("statestore").option("stateVarName", STATE).load(checkpoint)
     group = frame.schema["key"].dataType.fieldNames()[0]  # the bucket, or with `TrackerProcessor` the key
     value = "value.value" if "ttlExpirationMs" in frame.schema["value"].dataType.fieldNames() else "value"
@@ -111,16 +122,42 @@ def states(checkpoint: States) -> KeyedTrackers:
     ----------
     checkpoint
         Its path, or states, all or some of them, from `backfill` or `read_states`.
+
+    Examples
+    --------
+    >>> trackers = states("checkpoint")  # doctest: +SKIP
+    >>> sorted(trackers), trackers["ann"].n_features_in_  # doctest: +SKIP
+    (['ann', 'bob'], 25)
     """
     records: dict[Hashable, bytes] = {}
     options, n = None, 0
-    for row in frame_of(checkpoint).toLocalIterator():
-        bucket = Bucket(options, bytes(row.blob), f"bucket {row.bucket!r}")
+    for bucket in _buckets(checkpoint):
         if twice := records.keys() & bucket.index.keys():
             raise ValueError(f"there are two states of key {min(twice, key=str)!r}")
         records |= {key: bytes(bucket.records[code]) for key, code in bucket.index.items()}
         options, n = bucket.options, bucket.n_features or n
     return with_records(KeyedTrackers(None if options is None else options.tracker), records, n)
+
+
+def last_seqs(checkpoint: States) -> dict[Hashable, int]:
+    """The last ``seq`` that each key of a checkpoint, or of states, has learned: what `from_trackers` asks for.
+
+    >>> sorted(last_seqs("checkpoint").items())  # doctest: +SKIP
+    [('ann', 39), ('bob', 39)]
+    """
+    return {
+        key: last
+        for bucket in _buckets(checkpoint)
+        for key, last in zip(bucket.index, bucket.counts[:, 0].tolist(), strict=True)
+    }
+
+
+def _buckets(checkpoint: States) -> Iterator[Bucket]:
+    options = None
+    for row in frame_of(checkpoint).toLocalIterator():
+        bucket = Bucket(options, bytes(row.blob), f"bucket {row.bucket!r}")
+        options = bucket.options
+        yield bucket
 
 
 def frame_of(found: States) -> DataFrame:
@@ -160,6 +197,12 @@ def score(
         by which rows are told apart.
     states
         The path of a checkpoint; states, from `backfill` or `read_states`; or the trackers of one process.
+
+    Examples
+    --------
+    >>> judged = score(spark.read.parquet("comparisons"), "checkpoint")  # doctest: +SKIP
+    >>> judged.columns  # doctest: +SKIP
+    ['key', 'seq', 'distance', 'probability', 'predicted']
     """
     if isinstance(states, KeyedTrackers):
         from .exchange import from_trackers  # which imports this file

@@ -30,13 +30,18 @@ from ..watch.alarms import ChangeAlarm
 from .chunks import from_chunks, to_chunks
 from .options import BUCKETS, FleetOptions
 from .processors import ALL, BucketProcessor
+from .settings import check_settings
 
 CHUNKS = StructType([StructField("bucket", IntegerType()), StructField("chunk", BinaryType())])
 ANSWERS = StructType([StructField("chunk", BinaryType())])
 
 
 def output_schema(key: Any) -> Any:
-    """The columns of `track`, for keys of this type."""
+    """The columns of `track`, for keys of this type.
+
+    >>> output_schema(StringType()).fieldNames()[:4]
+    ['key', 'seq', 'distance', 'threshold']
+    """
     columns = {
         "key": key,
         "seq": LongType(),
@@ -67,6 +72,8 @@ def track(
 ) -> DataFrame:
     """Learn a stream of comparisons by a tracker for each key, on Spark; exactly once, whatever fails.
 
+    The session needs `SETTINGS`.
+
     The outcome is a DataFrame with a row for each that was learned: key, seq, distance, threshold, probability,
     predicted and right, as they were just before, and alarm, "jump" or "drift" where there is one. A row that
     cannot be learned from has nothing but its reason, in ``rejected``. A row with a seq that is not above the last
@@ -92,8 +99,17 @@ def track(
         The number of states that keys are divided among; by default 256. For the life of a checkpoint.
     initial
         States to begin with where there is no checkpoint, from `backfill` or `read_states`, with the same options.
+
+    Examples
+    --------
+    >>> columns = "key STRING, seq BIGINT, x ARRAY<DOUBLE>, z ARRAY<DOUBLE>, y INT"
+    >>> events = spark.readStream.schema(columns).parquet("comparisons")  # doctest: +SKIP
+    >>> outcome = track(events, n_features=25)  # doctest: +SKIP
+    >>> outcome.isStreaming, outcome.columns[:4]  # doctest: +SKIP
+    (True, ['key', 'seq', 'distance', 'threshold'])
     """
     options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, number_of_buckets(buckets))
+    check_settings(events.sparkSession)
     rows = with_bucket(events, (key, seq, x, z, y), options.buckets)
     kind = events.schema[key].dataType
     answers = (
