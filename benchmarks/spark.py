@@ -90,6 +90,7 @@ def session(folder: str) -> SparkSession:
         "spark.sql.shuffle.partitions": "2",
         "spark.local.dir": f"{folder}/local",
         "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",  # G1 marks what is old all the time
         **SETTINGS,
     }.items():
         builder = builder.config(name, value)

@@ -32,6 +32,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     # on a cluster, how often a task is tried before the query stops
     "spark.task.maxFailures": "4",
+    # batches can wait for a collection of garbage; the driver is told by spark-submit --driver-java-options
+    "spark.executor.extraJavaOptions": "-XX:+UseParallelGC",
     # kernels are compiled once for each machine, and kept here: run `ocelad warmup` with it ahead of time
     # "spark.executorEnv.NUMBA_CACHE_DIR": "/a/local/folder",
 }

@@ -25,9 +25,10 @@ from ..spark.sizing import BUCKET, size
 def spark_size(keys: float, per_day: float, n: int, memory: int | None, trigger: float, t: int) -> None:
     """Say how many cores, how much state and how many buckets a fleet on Spark needs."""
     found = size(keys, per_day, n, memory=memory, trigger=trigger, t=t)
+    cores = math.ceil(2.0 * found.cores)
     lines = {
         "cores busy": f"{found.cores:.2g}",
-        "memory": f"{_bytes(found.memory)}, on {math.ceil(2.0 * found.cores)} cores, twice as many as are busy",
+        "memory": f"{_bytes(found.memory)}, on {cores} core{'s' * (cores > 1)}, twice as many as are busy",
         "state of a key": _bytes(found.key),
         "state of all": _bytes(found.state),
         "checkpoints a day": _bytes(found.checkpoint),

@@ -4,7 +4,8 @@
     keys touched in a batch of m comparisons = K (1 - exp(-m / K)).
 
 a, b and c are measured (`benchmarks/spark.py`); the size of a state is that of a tracker that has learned so much.
-A batch writes every bucket that it touches, all of it: the volume of checkpoints is states times batches.
+A batch writes every bucket that it touches, all of it, as ASCII, eight characters for seven bytes: the volume of
+checkpoints is states times batches.
 """
 
 from __future__ import annotations
@@ -34,14 +35,17 @@ class Cost:
     comparison: float
 
 
-COSTS = {"rice": Cost(0.4e-3, 36e-6), "pool": Cost(1.3e-3, 60e-6)}
+COSTS = {"rice": Cost(0.26e-3, 17e-6), "pool": Cost(0.73e-3, 27e-6)}
 """At n = 25, of RICE alone and, roughly, of a pool that replays 256; see docs/spark.md."""
 
-CORE = 2.4e9
+CORE = 2.7e9
 """Bytes of memory for each core: Java's, two workers' and those of a batch; see docs/spark.md."""
 
-BATCH = 2.6
+BATCH = 1.1
 """CPU seconds of a batch with next to nothing in it."""
+
+ASCII = 8 / 7
+"""Characters for each byte of a state."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +87,11 @@ def size(
     --------
     >>> fleet = size(1e6, 1e9, 25)
     >>> fleet.buckets, round(fleet.state / 1e9), round(fleet.checkpoint / 1e12, 1)
-    (8192, 17, 0.4)
+    (8192, 20, 0.5)
     """
     for name, value in (("keys", keys), ("per_day", per_day), ("trigger", trigger)):
         validate.number(value, name, positive=True)
-    key = state_bytes(n, memory, validate.integer(t, "t")) + INDEX
+    key = ASCII * (state_bytes(n, memory, validate.integer(t, "t")) + INDEX)
     batches = DAY / trigger
     touched = keys * -math.expm1(-per_day / batches / keys)
     cost = COSTS["rice" if memory is None else "pool"]
