@@ -35,7 +35,7 @@ class Cost:
     comparison: float
 
 
-COSTS = {"rice": Cost(0.26e-3, 17e-6), "pool": Cost(0.73e-3, 27e-6)}
+COSTS = {"rice": Cost(0.20e-3, 15e-6), "pool": Cost(0.55e-3, 28e-6)}
 """At n = 25, of RICE alone and, roughly, of a pool that replays 256; see docs/spark.md."""
 
 CORE = 2.7e9
