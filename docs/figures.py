@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import doctest
+import re
 import runpy
 import tempfile
 from pathlib import Path
@@ -136,6 +139,18 @@ def asking() -> None:
     save_small(figure, "asking", dpi=100)
 
 
+def page(name: str) -> None:
+    """The figures that the code on a page of the documentation saves."""
+    shown = re.sub("<!--.*?-->", "", (IMAGES.parent / f"{name}.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    names: dict[str, object] = {"__name__": name}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for example in doctest.DocTestParser().get_examples(shown):
+            exec(compile(example.source, f"{name}.md", "single"), names)
+        for figure in Path().glob("*.png"):
+            with Image.open(figure) as picture:
+                picture.convert("RGB").quantize(64).save(IMAGES / figure.name, optimize=True)
+
+
 if __name__ == "__main__":
     features()
     scenario()
@@ -146,3 +161,4 @@ if __name__ == "__main__":
     bending()
     closure()
     asking()
+    page("start-embeddings")
