@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import doctest
-import re
 import runpy
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib as mpl
 
@@ -140,12 +140,13 @@ def asking() -> None:
 
 
 def page(name: str) -> None:
-    """The figures that the code on a page of the documentation saves."""
-    shown = re.sub("<!--.*?-->", "", (IMAGES.parent / f"{name}.md").read_text(encoding="utf-8"), flags=re.DOTALL)
-    names: dict[str, object] = {"__name__": name}
+    """The figures that the examples on a page of the documentation save."""
+    source = IMAGES.parent / f"{name}.md"
+    fixture = SimpleNamespace(path=source, chdir=lambda path: None)  # noqa: ARG005 pytest's: we are in a folder
+    names: dict[str, object] = {"__name__": name, "getfixture": lambda name: fixture}  # noqa: ARG005
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for example in doctest.DocTestParser().get_examples(shown):
-            exec(compile(example.source, f"{name}.md", "single"), names)
+        for example in doctest.DocTestParser().get_examples(source.read_text(encoding="utf-8")):
+            exec(compile(example.source, source.name, "single"), names)
         for figure in Path().glob("*.png"):
             with Image.open(figure) as picture:
                 picture.convert("RGB").quantize(64).save(IMAGES / figure.name, optimize=True)
@@ -161,4 +162,5 @@ if __name__ == "__main__":
     bending()
     closure()
     asking()
-    page("start-embeddings")
+    for tutorial in ("start-embeddings", "start-csv"):
+        page(tutorial)
