@@ -162,5 +162,5 @@ if __name__ == "__main__":
     bending()
     closure()
     asking()
-    for tutorial in ("start-embeddings", "start-csv", "start-river"):
+    for tutorial in ("start-embeddings", "start-csv", "start-river", "start-research"):
         page(tutorial)
