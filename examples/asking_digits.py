@@ -1,6 +1,6 @@
 """Fewer answers for the same metric, and fewer still for the groups: which pairs of digits to ask about.
 
-    python examples/asking_digits.py
+    python examples/asking_digits.py [seeds]
 
 Someone sorts scikit-learn's handwritten digits, and answers whether two of them are alike. Pairs are drawn from
 300 digits at random, or chosen by `Queries`; what was learned is judged on pairs of other digits. Then
@@ -8,6 +8,8 @@ Someone sorts scikit-learn's handwritten digits, and answers whether two of them
 """
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -55,11 +57,12 @@ def sort(seed: int) -> int:
 
 
 def main() -> None:
+    seeds = range(int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS)
     print("answers         ", *(f"{answers:5d}" for answers in ANSWERS))
     for candidates in (1, 4, 16):
-        areas = np.mean([learning_curve(candidates, seed) for seed in range(SEEDS)], axis=0)
+        areas = np.mean([learning_curve(candidates, seed) for seed in seeds], axis=0)
         print(f"AUC, best of {candidates:2d} ", *(f"{area:5.3f}" for area in areas))
-    print(f"all 300 sorted after {np.mean([sort(seed) for seed in range(SEEDS)]):.0f} answers")
+    print(f"all 300 sorted after {np.mean([sort(seed) for seed in seeds]):.0f} answers")
 
 
 if __name__ == "__main__":

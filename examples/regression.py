@@ -1,5 +1,7 @@
 """Track a linear regressor that drifts and jumps, with three kinds of base learner and no learning rate to tune.
 
+    python examples/regression.py
+
 Nothing here knows about metrics: Algorithm 1 takes any convex loss.
 """
 
