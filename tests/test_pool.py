@@ -340,7 +340,7 @@ def test_probabilities_are_calibrated(name, column):
 
 def test_a_wide_stream_has_levels_alone():
     rng = np.random.default_rng(7)
-    X = sparse.random_array((600, 3000), density=0.005, rng=rng, format="csr")
+    X = sparse.random_array((600, 3000), density=0.005, random_state=rng, format="csr")
     x, z = X[:300], X[300:]
     y = np.where(np.abs(x - z).sum(axis=1) < np.median(np.abs(x - z).sum(axis=1)), 1, -1)
     tracker = MetricTracker().partial_fit((x, z), y)
@@ -481,7 +481,7 @@ def test_twenty_thousand_comparisons():
 def test_many_features(kind):
     """From 100 features on, levels have dictionaries; comparisons may be sparse."""
     rng = np.random.default_rng(17)
-    X = sparse.random_array((240, 120), density=0.1, rng=rng, format="csr")
+    X = sparse.random_array((240, 120), density=0.1, random_state=rng, format="csr")
     x, z, y = X[:120], X[120:], rng.choice([-1, 1], size=120)
     pairs = (x, z) if kind == "sparse" else np.stack([x.toarray(), z.toarray()], axis=1)
     fast, slow = (MetricTracker(loss=loss, memory=32).partial_fit(pairs, y) for loss, _ in ENGINES.values())

@@ -13,7 +13,7 @@ from trackers import either
 def documents(seed, m, n=40):
     """Sparse points, some of them empty, and whether the first features of two are alike."""
     rng = np.random.default_rng(seed)
-    X, Z = (sparse.random_array((m, n), density=0.1, rng=rng, format="csr") for _ in range(2))
+    X, Z = (sparse.random_array((m, n), density=0.1, random_state=rng, format="csr") for _ in range(2))
     d = np.abs((X - Z)[:, :10]).sum(axis=1)
     return X, Z, np.where(d < np.median(d), 1, -1)
 
