@@ -19,7 +19,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Which tests to run, if not all: make test TESTS=tests/test_ocelad.py
 TESTS ?=
 
-.PHONY: demo test check bench docs browser browser-ready spark spark-ready clean
+.PHONY: demo test check bench docs dist browser browser-ready spark spark-ready clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ocelad demo
@@ -64,9 +64,17 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+# Wheel and source distribution in dist/, checked, and tried in an environment of their own.
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(PY) -m build
+	$(PY) -m twine check --strict dist/*
+	$(PY) .ci/check_dist.py dist
+
 $(VENV)/.demo: EXTRAS = cli,plots
 $(VENV)/.test: EXTRAS = test,check
 $(VENV)/.docs: EXTRAS = docs
+$(VENV)/.dist: EXTRAS = dist
 $(VENV)/.browser: EXTRAS = browser
 $(VENV)/.spark: EXTRAS = spark
 
