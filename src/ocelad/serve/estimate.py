@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..platt import Decision
 from ..protocols import Array
@@ -57,7 +58,7 @@ class Estimate:
         even = self.decision.even
         return float(np.copysign(np.sqrt(abs(even)), even))
 
-    def scores(self, u: Array) -> tuple[Array, Array, Array]:
+    def scores(self, u: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Of each difference: its length, the probability that the two are similar, and whether they are."""
         with np.errstate(over="ignore"):
             squares = np.square(u @ self.factor.T).sum(axis=1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import Body, Query, Request
+from numpy.typing import NDArray
 from starlette.responses import JSONResponse, Response
 
 from ..protocols import Array
@@ -45,7 +46,7 @@ def _wide(point: list[float], n: int, field: str) -> Array:
     return np.array(point)
 
 
-def _finite(found: Array) -> Array:
+def _finite(found: NDArray[Any]) -> NDArray[Any]:
     """What was computed, if JSON can say it: a metric learned of tiny numbers can make large ones overflow."""
     if not np.isfinite(found).all():
         raise Refusal(422, "these points are too far apart in the metric of this stream to be computed with")

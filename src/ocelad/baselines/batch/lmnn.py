@@ -91,7 +91,7 @@ class LMNN(Solved, FromLabels):
             raise ValueError("y must hold at least one class of two points")
         basis = _coordinates(X, chosen)
         loss = MarginLoss(X @ basis, labels, chosen, push, rounding)
-        L, curve, self.gap_ = _descend(loss, _euclid(basis, (chosen >= 0).sum()), rounds)
+        L, curve, self.gap_ = _descend(loss, _euclid(basis, int((chosen >= 0).sum())), rounds)
         rounds.certify(self.gap_)
         self.loss_curve_, self.n_iter_ = np.array(curve), len(curve)
         L = L @ basis.T
