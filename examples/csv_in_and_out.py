@@ -54,6 +54,9 @@ def main() -> None:
         y, predicted = (np.array(predictions[name], dtype=int) for name in ("y", "predicted"))
         probability = np.array(predictions["probability"], dtype=float)
         print("\npatients.csv in, predictions.csv out: each comparison was predicted before it was learned")
+        print(
+            "(standard errors as if comparisons were independent, but those of one row have something in common)"
+        )
         print(f"{'comparisons':>16}{'right':>8}{'± s.e.':>8}{'said, if similar':>18}{'if different':>14}")
         for part in np.array_split(np.arange(len(y)), 4):
             right, similar = y[part] == predicted[part], y[part] > 0
@@ -67,7 +70,9 @@ def main() -> None:
         benign = np.array(rows["diagnosis"]) == "benign"
         gap = np.linalg.norm(place[benign].mean(axis=0) - place[~benign].mean(axis=0))
         spread = np.sqrt(np.mean([place[kind].var(axis=0).sum() for kind in (benign, ~benign)]))
-        print(f"map.csv: the two diagnoses are {gap / spread:.1f} standard deviations apart")
+        print(
+            f"map.csv, of the patients it learned from: the diagnoses are {gap / spread:.1f} standard deviations apart"
+        )
 
 
 if __name__ == "__main__":
