@@ -32,6 +32,7 @@ def _close():
     plots.pyplot().close("all")
 
 
+@pytest.mark.usefixtures("terminal")
 def test_a_study_leaves_tables_figures_and_a_report(monkeypatch, tmp_path, capsys):
     out = tmp_path / "new" / "folder"
     assert run(monkeypatch, "synthetic", "--trials", 2, *TINY, *FEW, "--out", out) == 0
@@ -84,6 +85,7 @@ def test_another_study_in_the_same_folder_is_an_error(monkeypatch, tmp_path, cap
     assert re.search(r"Error: .* other options: noise 2.0, not 1.0", capsys.readouterr().err)
 
 
+@pytest.mark.usefixtures("terminal")
 def test_rates_are_chosen_kept_and_used(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("ocelad.studies.tuning.STEPS", 200)
     tunings = {"COMID, high rate": Tuning((0.01, 1.0), 0.05), "ocelad": Tuning((8.0, 16.0), 0.0)}

@@ -188,7 +188,7 @@ def fixture_short(monkeypatch):
     monkeypatch.setattr("ocelad.data.SCENARIO", SHORT)
 
 
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("short", "terminal")
 def test_command_leaves_a_table_and_a_figure(monkeypatch, tmp_path, capsys):
     assert type_in(monkeypatch, "--trials", "1", "--out", str(tmp_path / "new")) in (0, None)
     out = capsys.readouterr()

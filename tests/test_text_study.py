@@ -290,6 +290,7 @@ def fixture_table(texts, tmp_path):
     return tmp_path / "texts.csv"
 
 
+@pytest.mark.usefixtures("terminal")
 def test_the_command_leaves_figures_a_summary_and_a_report(monkeypatch, tmp_path, capsys, table, results):
     columns = ("--time", "when", "--label", "tag", "--text", "said")
     out = tmp_path / "new" / "folder"

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 try:
     import click
-    import threadpoolctl  # noqa: F401
-    import tqdm  # noqa: F401
+
+    missing = [name for name in ("threadpoolctl", "tqdm") if find_spec(name) is None]  # help needs none of them
 except ImportError:
+    missing = ["click"]
+if missing:
     sys.exit('The ocelad command needs a few small packages: pip install "ocelad[cli,plots]"')
 
 COMMANDS = {
@@ -32,6 +35,22 @@ COMMANDS = {
 }
 """Subcommands, each in the file of its name, and the first line of their help."""
 
+JOBS = {
+    "Learn a metric": ("track", "label", "serve"),
+    "Use it": ("embed", "score", "plot", "info"),
+    "Experiments": ("demo", "study"),
+    "Setting up": ("warmup", "spark-demo", "spark-size"),
+}
+"""What they are for."""
+
+
+def take_any_letter(*streams: Any) -> None:
+    """Windows prints in an encoding that lacks most letters: a file gets UTF-8, as all tables have, and a terminal
+    a question mark for what it cannot show."""
+    for stream in streams:
+        if getattr(stream, "encoding", "utf-8").lower() != "utf-8" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(**({"errors": "replace"} if stream.isatty() else {"encoding": "utf-8"}))
+
 
 class LazyGroup(click.Group):
     """Imports a subcommand when it is called for: that takes seconds, and Ctrl-C is heard from here on."""
@@ -45,6 +64,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         """What is wrong with an input is said in a line, without a traceback."""
+        take_any_letter(sys.stdout, sys.stderr)
         try:
             return super().invoke(context)
         except BrokenPipeError:  # whoever was reading has gone
@@ -56,11 +76,16 @@ class LazyGroup(click.Group):
             raise click.ClickException(str(error)) from None
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for job, names in JOBS.items():
+            with formatter.section(job):
+                formatter.write_dl([(name, COMMANDS[name]) for name in names])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ocelad")
 def main() -> None:
-    """Track a similarity function while it changes."""
+    """Track a similarity function while it changes.
+
+    Begin with ocelad track TABLE, or with ocelad label TABLE if there are no comparisons yet. Every command
+    explains itself with --help.
+    """

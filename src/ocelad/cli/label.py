@@ -6,25 +6,36 @@ from typing import Any
 
 import click
 
-from .options import count, option
+from .options import FEATURES, Grouped, count, flag, group, option
 
 
-@click.command()
+@click.command(cls=Grouped)
 @click.argument("table")
-@option("id", None, "The column that names items. [default: id, or else the line's number]", metavar="COLUMN")
-@option("features", None, "Feature columns, such as 'f*'. [default: numbers]", multiple=True, metavar="PATTERN")
-@option("show", None, "Columns to show. [default: all, or what fits]", multiple=True, metavar="PATTERN")
-@option("answers", None, "Where answers are kept. [default: items.answers.csv of items.csv]", metavar="FILE")
-@option(
-    "aim", "metric", "Ask for what is similar in general, or for the groups of these items.",
-    type=click.Choice(["metric", "groups"]),
+@group(
+    "Items",
+    option("id", None, "The column that names items. [default: id, or else the line's number]", metavar="COLUMN"),
+    option("features", None, FEATURES, multiple=True, metavar="PATTERN"),
+    option("show", None, "Columns to show. [default: all, or what fits]", multiple=True, metavar="PATTERN"),
+)
+@group(
+    "Questions",
+    option(
+        "aim",
+        "metric",
+        "Ask for what is similar in general, or for the groups of these items.",
+        type=click.Choice(["metric", "groups"]),
+    ),
+    count("questions", None, "Stop after so many. [default: when you quit, or all is known]"),
+    count("candidates", 4, "Of how many random pairs the least certain is asked, if the aim is the metric."),
+    flag("no-implied", "a like b and b like c does not mean that a is like c."),
+    option("seed", 0, "Of all draws.", type=click.IntRange(0, 2**32 - 1)),
+)
+@group(
+    "Output",
+    option("answers", None, "Where answers are kept. [default: items.answers.csv of items.csv]", metavar="FILE"),
+    option("save", None, "Write the tracker there, as ocelad.save does.", metavar="FILE"),
+    option("groups", None, "With --aim groups: where they go. [default: items.groups.csv]", metavar="FILE"),
 )  # fmt: skip
-@count("questions", None, "Stop after so many. [default: when you quit, or all is known]")
-@count("candidates", 4, "Of how many random pairs the least certain is asked, if the aim is the metric.")
-@click.option("--no-implied", is_flag=True, help="a like b and b like c does not mean that a is like c.")
-@option("seed", 0, "Of all draws.", type=click.IntRange(0, 2**32 - 1))
-@option("save", None, "Write the tracker there, as ocelad.save does.", metavar="FILE")
-@option("groups", None, "With --aim groups: where they go. [default: items.groups.csv]", metavar="FILE")
 def label(**options: Any) -> None:
     """Ask which items of TABLE are similar, and learn from the answers.
 

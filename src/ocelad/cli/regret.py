@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 import numpy as np
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from .. import data, plots
 from ..files import write_csv
 from ..studies import regret as study
 from . import study_common as o
 from .options import count
+from .progress import progress
 
 
 @click.command()
@@ -49,7 +49,7 @@ def regret(seed: int, trials: int, shortest: int, out: Path) -> None:
 
 def _bars(trial: str) -> Callable[[Iterable[int], str], Iterable[int]]:
     """A progress bar per piece of work."""
-    return lambda items, name: tqdm(items, desc=f"{trial}, {name}", mininterval=0.5, leave=False)
+    return lambda items, name: progress(items, desc=f"{trial}, {name}", mininterval=0.5, leave=False)
 
 
 def _report(lines: list[study.WorstInterval]) -> str:

@@ -7,30 +7,41 @@ from typing import Any
 
 import click
 
-from .options import count, option
+from .options import FEATURES, Grouped, count, flag, group, option
 
 
-@click.command()
+@click.command(cls=Grouped)
 @click.argument("table", required=False)
-@option("data", None, "Folder for all that is kept. [default: items.serve of items.csv]", metavar="DIR")
-@option("id", None, "The column that names items. [default: id, or else the line's number]", metavar="COLUMN")
-@option("features", None, "Feature columns, such as 'f*'. [default: numbers]", multiple=True, metavar="PATTERN")
-@option("show", None, "Columns to show. [default: all]", multiple=True, metavar="PATTERN")
-@option("points", None, "Take features from this array, a row per item, instead.", metavar="FILE.npy")
-@option("text", None, "Take features from the words of this column (TF-IDF).", metavar="COLUMN")
-@option("title", None, "What the page is called. [default: the name of the table]")
-@option(
-    "aim", None, "Ask for what is similar in general, or for the groups of these items. [default: metric]",
-    type=click.Choice(["metric", "groups"]),
+@group(
+    "Items",
+    option("id", None, "The column that names items. [default: id, or else the line's number]", metavar="COLUMN"),
+    option("features", None, FEATURES, multiple=True, metavar="PATTERN"),
+    option("show", None, "Columns to show. [default: all]", multiple=True, metavar="PATTERN"),
+    option("points", None, "Take features from this array, a row per item, instead.", metavar="FILE.npy"),
+    option("text", None, "Take features from the words of this column (TF-IDF).", metavar="COLUMN"),
+)
+@group(
+    "Questions",
+    option("title", None, "What the page is called. [default: the name of the table]"),
+    option(
+        "aim",
+        None,
+        "Ask for what is similar in general, or for the groups of these items. [default: metric]",
+        type=click.Choice(["metric", "groups"]),
+    ),
+    count("repeats", None, "Ask each pair of so many people. [default: 1]"),
+)
+@group(
+    "Service",
+    option("data", None, "Folder for all that is kept. [default: items.serve of items.csv]", metavar="DIR"),
+    option("host", "127.0.0.1", "The address to listen on; another than this machine's own needs --token-file."),
+    option("port", None, "[default: 8350, or the next that is free]", type=click.IntRange(0, 65535)),
+    option("token-file", None, "A file with a token, without which nobody is let in.", metavar="FILE"),
+    option("allow-host", None, "A name by which the service may be called.", multiple=True, metavar="NAME"),
+    option("rate", 10_000.0, "Requests a second that one client may send.", type=click.FloatRange(1)),
+    click.option("--open/--no-open", default=True, help="Open the page in a browser.", show_default=True),
+    flag("salvage", "Keep what is whole of a log that is damaged."),
 )  # fmt: skip
-@count("repeats", None, "Ask each pair of so many people. [default: 1]")
-@option("host", "127.0.0.1", "The address to listen on; another than this machine's own needs --token-file.")
-@option("port", None, "[default: 8350, or the next that is free]", type=click.IntRange(0, 65535))
-@option("token-file", None, "A file with a token, without which nobody is let in.", metavar="FILE")
-@option("allow-host", None, "A name by which the service may be called.", multiple=True, metavar="NAME")
-@option("rate", 10_000.0, "Requests a second that one client may send.", type=click.FloatRange(1))
-@click.option("--open/--no-open", default=True, help="Open the page in a browser.", show_default=True)
-@click.option("--salvage", is_flag=True, help="Keep what is whole of a log that is damaged.")
 def serve(**options: Any) -> None:
     """Serve a page on which people compare the items of TABLE, and an HTTP API for programs.
 

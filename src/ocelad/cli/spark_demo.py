@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import click
-from tqdm import tqdm
 
 from ..folder_lock import lock_folder
 from .options import count, option
+from .progress import progress
 
 
 @click.command("spark-demo")
@@ -53,7 +53,7 @@ def spark_demo(folder: Path, batches: int, every: float, keys: int) -> None:
                 demo.run(spark, batches, every)
                 click.echo(f"\n{demo.summary()}.")
                 found = demo.trackers()
-            differ = differing(found, tqdm(demo.files, "the same in one process", unit=" files", leave=False))
+            differ = differing(found, progress(demo.files, "the same in one process", unit=" files", leave=False))
         except KeyboardInterrupt:
             click.echo("\nStopped: the same command goes on.", err=True)
             raise SystemExit(130) from None

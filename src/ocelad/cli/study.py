@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from .. import plots, studies
 from ..data import SCENARIO
@@ -16,7 +15,8 @@ from ..studies import Results, Store, Study
 from ..studies.methods import DEFAULT, METHODS, slug
 from ..studies.tuning import FIRST_TRIAL, TUNED
 from . import study_common as o
-from .options import option
+from .options import Grouped, group, option
+from .progress import progress
 from .regret import regret
 from .text import text
 
@@ -33,7 +33,7 @@ study.add_command(regret)
 study.add_command(text)
 
 
-@study.command()
+@study.command(cls=Grouped)
 @o.with_options(
     o.trial_count("How many trials; more can be added later."),
     o.first_trial(0),
@@ -43,9 +43,12 @@ study.add_command(text)
         "and readings of the paper.",
     ),
     option("rates", None, "Rates as 'ocelad study tune' wrote them.", type=click.Path(path_type=Path)),
-    option("segments", _SEGMENTS, "STEPS:CLUSTERING:DRIFT of each segment.", callback=_listed),
-    *o.SCENARIO,
-    *o.RUNNING,
+    group(
+        "Streams",
+        option("segments", _SEGMENTS, "STEPS:CLUSTERING:DRIFT of each segment.", callback=_listed),
+        *o.SCENARIO,
+    ),
+    group("Running", *o.RUNNING),
 )
 def synthetic(
     trials: int, seed: int, rates: Path | None, methods: tuple[str, ...], out: Path, **options: Any
@@ -62,7 +65,7 @@ def synthetic(
     with Store(out / "trials.sqlite", Study(methods=methods, **options)) as store:
         last = seed + trials - 1
         _run(store, range(seed, last + 1), backend, "trials")
-        stored = tqdm(store.outcomes(seed, last), "table", total=trials, delay=2, unit=" trials")
+        stored = progress(store.outcomes(seed, last), "table", total=trials, delay=2, unit=" trials")
         studies.write_table(out / "table.csv", store.study, stored)
         results = Results.of(store.study, store.outcomes(seed, last))
     studies.write_summary(out / "summary.csv", studies.summarise(results))
@@ -73,13 +76,13 @@ def synthetic(
     click.echo(f"in {out}: table.csv, summary.csv, tracking.png, data.png; see also: ocelad study report {out}")
 
 
-@study.command()
+@study.command(cls=Grouped)
 @o.with_options(
     o.trial_count("Trials per candidate."),
     o.first_trial(FIRST_TRIAL),
     o.methods_option(TUNED, f"Whose rates to choose, of {', '.join(map(slug, studies.TUNINGS))}."),
-    *o.SCENARIO,
-    *o.RUNNING,
+    group("Streams", *o.SCENARIO),
+    group("Running", *o.RUNNING),
 )
 def tune(trials: int, seed: int, methods: tuple[str, ...], out: Path, **options: Any) -> None:
     """Choose rates by cross-validation, as the paper does, on streams of their own.
@@ -129,7 +132,7 @@ def _run(store: Store, trials: range, backend: Any, name: str) -> None:
     there = sum(trial in trials for trial in store.finished())
     if there == len(trials):
         return
-    with tqdm(total=len(trials), initial=there, desc=name, unit=" trials", smoothing=0.02) as bar:
+    with progress(total=len(trials), initial=there, desc=name, unit=" trials", smoothing=0.02) as bar:
         try:
             for _ in studies.run_study(store.study, trials, store, backend):
                 bar.update()

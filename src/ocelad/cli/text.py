@@ -11,7 +11,6 @@ from typing import Any
 import click
 import numpy as np
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from .. import plots
 from ..data import DriftingTopics, LabelledTexts, TextStream
@@ -20,6 +19,7 @@ from ..studies import TextResults, TextStudy, run_text
 from . import study_common as o
 from .common import FORMAT
 from .options import count, option
+from .progress import progress
 
 
 def _events(_context: Any, _option: Any, given: tuple[str, ...]) -> dict[str, np.datetime64]:
@@ -101,15 +101,15 @@ def text(
     else:
         texts = LabelledTexts.read(table, **columns)
     kept = out / "finished"
-    with threadpool_limits(1), tqdm(total=1, unit=" comparisons", desc="stemming", unit_scale=True) as bar:
+    with threadpool_limits(1), progress(total=1, unit=" comparisons", desc="stemming", unit_scale=True) as bar:
 
-        def progress(done: int, total: int) -> None:
+        def learned(done: int, total: int) -> None:
             bar.total = total
             bar.set_description("learning", refresh=False)
             bar.update(done - bar.n)
 
         try:
-            results = run_text(texts, study, progress, threads, kept)
+            results = run_text(texts, study, learned, threads, kept)
         except KeyboardInterrupt:
             bar.close()
             click.echo("\nStopped: trackers that have finished are kept; the same command goes on.", err=True)
