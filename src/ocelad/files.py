@@ -9,12 +9,18 @@ from __future__ import annotations
 import csv
 import os
 import secrets
+import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 _UNFINISHED = ".ocelad-{}.tmp"
+
+WINDOWS = sys.platform == "win32"
+PAUSES = (0.01, 0.03, 0.1, 0.3, 1.0)
+"""Seconds between attempts to rename."""
 
 
 @contextmanager
@@ -34,11 +40,11 @@ def atomic_write(path: str | os.PathLike[str], *, text: bool = False) -> Iterato
     folder = os.path.dirname(path)
     beside = os.path.join(folder, _UNFINISHED.format(secrets.token_hex(8)))
     try:
-        with _opened(beside, path, text) as file:
+        with named(path), _opened(beside, path, text) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        replace(beside, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(beside)
@@ -51,11 +57,32 @@ def atomic_write(path: str | os.PathLike[str], *, text: bool = False) -> Iterato
             os.close(handle)
 
 
+def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+    """Rename a file, in the place of another. On Windows that fails while someone reads it: it is tried again."""
+    for pause in PAUSES if WINDOWS else ():
+        with suppress(PermissionError):
+            os.replace(source, target)
+            return
+        time.sleep(pause)
+    os.replace(source, target)
+
+
 def _opened(beside: str, path: str, text: bool) -> IO[Any]:
     try:
         return open(beside, "x", encoding="utf-8", newline="") if text else open(beside, "xb")
     except OSError as error:
         error.filename = path  # which the caller knows
+        raise
+
+
+@contextmanager
+def named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """An `OSError` of what is written to a file names it; that a disk is full, say, comes without a name."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)
         raise
 
 

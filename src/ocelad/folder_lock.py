@@ -1,14 +1,17 @@
-"""A lock on a folder, of a run or of a service: one process works in it at a time.
+"""A lock on a folder, of a run or of a service, or on an open file: one process works with it at a time.
 
-SQLite locks a file on every system, and the lock vanishes with its process, also after ``kill -9``.
+SQLite locks a file on every system. Each of these locks vanishes with its process, also after ``kill -9``.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 LOCK = ".lock"
 """It stays, empty: if it were removed, two runs could each lock a file of that name."""
@@ -41,3 +44,24 @@ def lock_folder(folder: Path) -> Iterator[None]:
                 ) from None
             raise OSError(f"{folder / LOCK} cannot be locked: {error}") from None
         yield
+
+
+BEYOND = 2**31 - 2
+"""The byte that Windows locks, beyond the end: nobody, not even its own process, can read what is locked there."""
+
+
+def lock_file(file: int) -> None:
+    """Lock an open file, by its descriptor, until it is closed; `BlockingIOError` if another has locked it."""
+    try:
+        fcntl: Any = import_module("fcntl")
+    except ImportError:  # Windows
+        windows: Any = import_module("msvcrt")
+        os.lseek(file, BEYOND, os.SEEK_SET)
+        try:
+            windows.locking(file, windows.LK_NBLCK, 1)
+        except OSError as error:
+            raise BlockingIOError(error.errno, "it is locked") from None
+        finally:
+            os.lseek(file, 0, os.SEEK_SET)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,11 +13,12 @@ from __future__ import annotations
 import csv
 import io
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ..files import named
+from ..folder_lock import lock_file
 from .session import Answer, Changed, Event
 
 HEADER = b"id_a,id_b,y\n"
@@ -110,10 +111,11 @@ class AnswersFile:
     def _write(self, line: bytes) -> None:
         """Write at the end, all of it or nothing."""
         try:
-            os.lseek(self._file, self._ends[-1], os.SEEK_SET)
-            if os.write(self._file, line) < len(line):
-                raise OSError(f"{self.path}: it cannot be written to: the disk is full")
-            os.fsync(self._file)
+            with named(self.path):
+                os.lseek(self._file, self._ends[-1], os.SEEK_SET)
+                if os.write(self._file, line) < len(line):
+                    raise OSError(f"{self.path}: it cannot be written to: the disk is full")
+                os.fsync(self._file)
         except BaseException:
             with suppress(OSError):
                 self._cut(self._ends[-1])
@@ -187,13 +189,10 @@ class AnswersFile:
 
     def _lock(self) -> None:
         """Two that write at the same time would cut off each other's answers."""
-        if sys.platform != "win32":
-            import fcntl
-
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise OSError(f"{self.path}: someone else is answering into this file now") from None
+        try:
+            lock_file(self._file)
+        except BlockingIOError:
+            raise OSError(f"{self.path}: someone else is answering into this file now") from None
 
     def _sync_folder(self) -> None:
         with suppress(OSError):  # some systems cannot open a folder

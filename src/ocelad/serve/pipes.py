@@ -45,5 +45,5 @@ class Pipes:
         try:
             while view:
                 view = view[os.write(self._out, view) :]
-        except BrokenPipeError:
+        except OSError:  # a broken pipe, which Windows calls an invalid argument
             sys.exit(0)

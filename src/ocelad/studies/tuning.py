@@ -84,7 +84,7 @@ def write_rates(path: Path, choices: Iterable[Choice]) -> None:
     rates: dict[str, Any] = {}
     with suppress(OSError, ValueError):  # there is no such file, or what is in it are no rates
         read_rates(path)
-        rates = json.loads(path.read_text())
+        rates = json.loads(path.read_text(encoding="utf-8"))
     for choice in choices:
         words = asdict(choice)
         words["errors"] = [[None if np.isnan(value) else value for value in line] for line in choice.errors]
@@ -95,7 +95,7 @@ def write_rates(path: Path, choices: Iterable[Choice]) -> None:
 def read_rates(path: Path) -> dict[str, float]:
     """The chosen rate of each method in such a file."""
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
         return {str(method): float(choice["step"]) for method, choice in found.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is not a file of rates as 'ocelad study tune' writes it: {error}") from None

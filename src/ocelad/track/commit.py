@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-from ..files import remove_unfinished, write_text
+from ..files import remove_unfinished, replace, write_text
 from ..state import load, save
 from ..tracker import MetricTracker
 
@@ -39,7 +38,7 @@ def commit(folder: Path, tracker: MetricTracker | None, progress: dict[str, Any]
     words = {"format": FORMAT, "version": VERSION, "tracker": digest, **progress}
     write_text(folder / PROGRESS, json.dumps(words, sort_keys=True) + "\n")
     if tracker is not None:
-        os.replace(folder / NEXT, folder / TRACKER)
+        replace(folder / NEXT, folder / TRACKER)
 
 
 def read_progress(path: Path) -> dict[str, Any]:
@@ -75,7 +74,7 @@ def recover(folder: Path) -> tuple[MetricTracker | None, dict[str, Any]] | None:
     if digest is None:
         return None, progress
     if _sha256(folder / NEXT) == digest:
-        os.replace(folder / NEXT, folder / TRACKER)
+        replace(folder / NEXT, folder / TRACKER)
     if _sha256(folder / TRACKER) != digest:
         raise ValueError(f"{folder / TRACKER}: it is not the tracker that {path} goes with")
     tracker = load(folder / TRACKER)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from ..files import named
+
 
 class Output:
     """A file of lines under a header. It is made when there is something to write; ``size`` is what it had when a
@@ -32,14 +34,16 @@ class Output:
         if self._file is None:
             self._file, text = self.path.open("wb"), f"{self.header}\n{text}"
         data = text.encode()
-        self._file.write(data)
-        self._file.flush()
+        with named(self.path):
+            self._file.write(data)
+            self._file.flush()
         self.size += len(data)
 
     def sync(self) -> int:
         """Wait until all is on the disk: how much that is."""
         if self._file is not None:
-            os.fsync(self._file.fileno())
+            with named(self.path):
+                os.fsync(self._file.fileno())
         return self.size
 
     def close(self) -> None:
