@@ -54,7 +54,8 @@ class Items:
             chosen = [name for name in matching(rows.header, features) if name != id]
         except ValueError as error:
             raise ValueError(f"{rows.name}: {error}") from None
-        names = chosen if features else _numeric(rows, others, table)
+        named = any(not pattern.startswith("!") for pattern in features)
+        names = chosen if named else _numeric(rows, chosen if features else others, table)
         look, cells = shown_cells(rows, table, id, shown)
         if not names:
             there = ", ".join(rows.header)
@@ -111,8 +112,14 @@ def _are(count: int) -> str:
 def _numeric(rows: Rows, names: list[str], table: list[Row]) -> list[str]:
     """The columns that have numbers, and no words; what is missing among numbers is said when they are read."""
     places = Columns.of(rows.header, names).places
-    kinds = ({_kind(row.cells[place]) for row in table} for place in places)
+    kinds = ({_kind(_plain(row, place)) for row in table} for place in places)
     return [name for name, kind in zip(names, kinds, strict=True) if "number" in kind and "word" not in kind]
+
+
+def _plain(row: Row, place: int) -> Any:
+    """A cell, with a decimal point if it has a decimal comma."""
+    cell = row.cells[place]
+    return cell if row.decimals is None else row.decimals.plain([cell])[0]
 
 
 def _kind(cell: Any) -> str:

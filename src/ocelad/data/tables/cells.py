@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,6 +15,10 @@ LARGEST = 1e30
 """A number in a table is at most so large: beyond that it is a mistake, and its squares would overflow."""
 
 _SIGNS = {"1": 1, "+1": 1, "1.0": 1, "true": 1, "-1": -1, "-1.0": -1, "0": -1, "0.0": -1, "false": -1}
+_SIGNS |= {word.replace(".", ","): y for word, y in _SIGNS.items()}
+
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b|\d{1,2}:\d{2}\b")
+_WITH_MARKS = re.compile(r"[+-]?\d[\d.,]*")
 
 
 @dataclass(frozen=True)
@@ -28,18 +33,23 @@ class Columns:
         return cls(tuple(names), tuple(header.index(name) for name in names))
 
     def numbers(self, row: Row) -> list[float]:
-        cells = [row.cells[place] for place in self.places]
+        cells = given = [row.cells[place] for place in self.places]
+        if row.decimals is not None:
+            cells = row.decimals.plain(given)
         try:
             values = list(map(float, cells))
-            if sum(map(abs, values)) < LARGEST and b"_" not in row.raw:
-                return values
+            sound = sum(map(abs, values)) < LARGEST and b"_" not in row.raw
         except (TypeError, ValueError, OverflowError):
-            pass
-        for name, cell in zip(self.names, cells, strict=True):
-            size = _size(cell)
-            if not size < LARGEST:
-                expected = "a finite number" if not math.isfinite(size) else f"at most {LARGEST:g} in size"
-                raise BadRow(row, f"it must be {expected}, got {_shown(cell)}", name)
+            sound = False
+        if not sound:
+            for name, cell, said in zip(self.names, cells, given, strict=True):
+                size = _size(cell)
+                if not size < LARGEST:
+                    expected = "a finite number" if not math.isfinite(size) else f"at most {LARGEST:g} in size"
+                    raise BadRow(row, f"it must be {expected}, got {_shown(said)}{_kind(said)}", name)
+        if row.decimals is not None and (odd := row.decimals.odd(given)) is not None:
+            expected = f"a decimal {'comma' if row.decimals.mark == ',' else 'point'}, as numbers before it"
+            raise BadRow(row, f"it must have {expected}, got {_shown(given[odd])}", self.names[odd])
         return values
 
     def words(self, row: Row) -> list[str]:
@@ -72,13 +82,35 @@ def _shown(cell: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
+def _kind(cell: Any) -> str:
+    """What a cell that is no number might be."""
+    if not isinstance(cell, str):
+        return ""
+    if _DATE.match(cell.strip()):
+        return ", a date or a time"
+    if _WITH_MARKS.fullmatch(cell.strip()) and ("," in cell or "." in cell):
+        return ": decimal commas need ; or tabs between the cells, and thousands no mark at all"
+    return ""
+
+
 def matching(header: Sequence[str], patterns: Sequence[str]) -> list[str]:
     """The columns whose names match one of the patterns, in the table's order.
 
+    A pattern that begins with ``!`` leaves out those that match the rest of it.
+
     >>> matching(["id", "f0", "f1"], ["f*"])
+    ['f0', 'f1']
+    >>> matching(["id", "f0", "f1"], ["!id"])
     ['f0', 'f1']
     """
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in header):
+        if not any(fnmatchcase(name, pattern.removeprefix("!")) for name in header):
             raise ValueError(f"no column matches {pattern!r}: there are {', '.join(header)}")
-    return [name for name in header if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    out = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
+    wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
+    return [
+        name
+        for name in header
+        if any(fnmatchcase(name, pattern) for pattern in wanted)
+        and not any(fnmatchcase(name, pattern) for pattern in out)
+    ]

@@ -87,8 +87,10 @@ def comparisons(
     ----------
     header
         The table's columns: x_*, z_* and y, or id_a, id_b and y.
-    items, features
-        What the ids mean, and the features of these points; see `read_items`.
+    items
+        What the ids mean; see `read_items`.
+    features
+        Those of the items; of columns x_* and z_*, patterns of their names without x_ and z_, for all if empty.
     needs_y
         Whether a table without y is refused.
 
@@ -115,6 +117,9 @@ def comparisons(
         raise ValueError(
             f"comparisons need columns x_* and z_*, or id_a and id_b, not {', '.join(header)}{others}"
         )
+    left = matching(left, features or ["*"])
+    if not left:
+        raise ValueError("no feature is left")
     both = [f"{side}{name}" for side in ("x_", "z_") for name in left]
     return Comparisons(tuple(left), Columns.of(header, both).numbers, y)
 
@@ -135,6 +140,8 @@ def read_items(rows: Rows, patterns: Sequence[str] = ()) -> tuple[list[str], dic
 
     for _ in parsed(rows, read):
         pass
+    if not found:
+        raise ValueError(f"{rows.name}: it has a header and no rows, so no items")
     return names, found
 
 
@@ -146,6 +153,6 @@ def parsed(rows: Rows, parse: Callable[[Row], Any]) -> Any:
             try:
                 said.append(parse(row.checked()))
             except BadRow as error:
-                raise ValueError(f"{rows.name}: {error}") from None
+                raise ValueError(f"{rows.name}: {error}") from error
             rows.used.add(row.raw, row.lines)
         yield said

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from .rows import Row, Used, flat, in_order
+from .rows import Decimals, Row, Used, flat, in_order
 
 CHUNK = 1 << 16
 GZIPPED = b"\x1f\x8b"
@@ -99,7 +100,8 @@ class TextRows:
 
     def _row(self, number: int, raw: bytes, line: bytes, count: int) -> Row:
         try:
-            return Row(number, self._dialect.cells(line.decode("utf-8")), raw, count)
+            cells = self._dialect.cells(line.decode("utf-8"))
+            return Row(number, cells, raw, count, decimals=self._dialect.decimals)
         except UnicodeDecodeError:
             return Row(number, [], raw, count, "it is not UTF-8 text")
         except (ValueError, csv.Error) as error:
@@ -107,14 +109,29 @@ class TextRows:
 
 
 class Csv:
-    """Cells between commas, or semicolons or tabs if the header has more of these; a row is a line."""
+    """Cells between commas, or semicolons or tabs if the header has more of these; a row is a line.
+
+    Where commas do not separate cells, numbers may have decimal commas, as Excel writes them in much of Europe.
+    """
 
     def __init__(self, lines: Lines) -> None:
         first = lines.begin()
         for line in first:
             lines.used.add(line)
-        text = b"".join(first[-1:]).decode("utf-8-sig", "replace")
-        self.delimiter = max(",;\t", key=text.count)
+        try:
+            text = b"".join(first[-1:]).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            hint = "save it as CSV UTF-8"
+            raise ValueError(f"{lines.name}: line {len(first)}: it is not UTF-8 text: {hint}") from None
+        plain = re.sub('"[^"]*"', "", text)  # a name may have a comma
+        counts = {mark: plain.count(mark) for mark in ",;\t"}
+        self.delimiter = max(counts, key=counts.__getitem__)
+        if 0 < counts[","] == counts[";"] == max(counts.values()):
+            raise ValueError(
+                f"{lines.name}: line {len(first)}: it has as many commas as semicolons, and does not tell "
+                "which of them separate the cells: put names that have one in double quotes"
+            )
+        self.decimals = None if self.delimiter == "," else Decimals()
         self.header: list[str] = []
         self.header = [name.strip() for name in self.cells(text)]
 
@@ -125,12 +142,16 @@ class Csv:
         else:
             cells = line.split(self.delimiter)
         if self.header and len(cells) != len(self.header):
-            raise ValueError(f"it has {len(cells)} cells, expected {len(self.header)}")
+            twice = self.delimiter == "," and len(self.header) < len(cells) <= 2 * len(self.header)
+            hint = "; if its numbers have decimal commas, cells must be separated by ;" if twice else ""
+            raise ValueError(f"it has {len(cells)} cells, expected {len(self.header)}{hint}")
         return cells
 
 
 class JsonLines:
     """A JSON object per line, all with the names of the first."""
+
+    decimals = None
 
     def __init__(self, lines: Lines) -> None:
         first = lines.begin()

@@ -24,6 +24,8 @@ class ParquetRows:
         self.close = file.close
         self._take = (each.to_pylist() for each in file.iter_batches(batch_size=batch))
         self._waiting: list[dict[str, Any]] = next(self._take, [])
+        if not self._waiting and file.schema_arrow.names:
+            raise ValueError(f"{path}: it has columns and no rows")
         self.header = list(flat(self._waiting[0])) if self._waiting else []
 
     def skip(self, lines: int, digest: str) -> None:

@@ -26,9 +26,9 @@ def read_rows(path: str, format: Format | None = None) -> Rows:
     CSV has a header and a row per line, JSON lines an object per line; both may be gzipped. Close it.
 
     >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-    ...     _ = file.write("x_a,z_a,y\\n0.5,1,-1\\n"); file.flush()
-    ...     rows = read_rows(file.name)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "table.csv").write_text("x_a,z_a,y\\n0.5,1,-1\\n")
+    ...     rows = read_rows(f"{folder}/table.csv")
     ...     rows.header, [[row.cells for row in piece] for piece in rows.pieces()]
     ...     rows.close()
     (['x_a', 'z_a', 'y'], [[['0.5', '1', '-1']]])
@@ -53,7 +53,7 @@ def read_rows(path: str, format: Format | None = None) -> Rows:
 
 def _sensible(rows: Rows) -> Rows:
     if not any(rows.header):
-        raise ValueError(f"{rows.name}: it is empty")
+        raise ValueError(f"{rows.name}: it is empty: a header and rows are needed")
     twice = [name for name in rows.header if rows.header.count(name) > 1]
     if twice:
         raise ValueError(f"{rows.name}: line 1: there are two columns {twice[0]!r}")

@@ -17,7 +17,8 @@ from typing import Any, Protocol
 class Row:
     """Cells, as text or as numbers, or the problem that there is with them.
 
-    ``raw`` is all the input that is used up with this row, and ``lines`` the number of its lines.
+    ``raw`` is all the input that is used up with this row, and ``lines`` the number of its lines. ``decimals`` is
+    there where numbers may have decimal commas.
     """
 
     line: int
@@ -25,11 +26,35 @@ class Row:
     raw: bytes
     lines: int = 1
     problem: str = ""
+    decimals: Decimals | None = None
 
     def checked(self) -> Row:
         if self.problem:
             raise BadRow(self, self.problem)
         return self
+
+
+class Decimals:
+    """What separates the decimals of a table's numbers, a point or a comma: the first number that has one decides.
+
+    That ``1.500`` is one and a half in one row and fifteen hundred in the next cannot be, so both are an error.
+    """
+
+    mark = ""
+
+    def plain(self, cells: list[Any]) -> list[Any]:
+        """The cells with points for commas."""
+        return [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in cells]
+
+    def odd(self, cells: list[Any]) -> int | None:
+        """Which of these numbers has the other mark than those before it, if one has."""
+        for place, cell in enumerate(cells):
+            for mark in ",.":
+                if mark in str(cell):
+                    self.mark = self.mark or mark
+                    if mark != self.mark:
+                        return place
+        return None
 
 
 class BadRow(ValueError):
