@@ -29,6 +29,7 @@ def fixture_short(monkeypatch):
     return segments
 
 
+@pytest.mark.usefixtures("terminal")
 def test_demo_leaves_a_table_and_a_figure(monkeypatch, tmp_path, capsys, short):
     assert run(monkeypatch, "demo", "--trials", "2", "--out", str(tmp_path / "new" / "folder")) in (0, None)
     out = capsys.readouterr()
@@ -36,6 +37,7 @@ def test_demo_leaves_a_table_and_a_figure(monkeypatch, tmp_path, capsys, short):
     for method in ("paper's setting", "COMID, high rate", "COMID, low rate", "Euclid"):
         assert method in out.out
     assert "5-NN error: ocelad" in out.err  # the progress bar
+    assert "always the most frequent cluster: error 0.5000" in out.out
     figure = tmp_path / "new" / "folder" / "tracking.png"
     assert str(figure) in out.out
     assert figure.read_bytes().startswith(b"\x89PNG")
@@ -105,6 +107,11 @@ def test_help(monkeypatch, capsys, words):
     assert "Usage:" in capsys.readouterr().out
 
 
+def test_every_command_is_listed_once():
+    listed = [name for names in cli.JOBS.values() for name in names]
+    assert sorted(listed) == sorted(cli.COMMANDS)
+
+
 def test_help_shows_the_first_line_of_every_command():
     for name, line in cli.COMMANDS.items():
         assert cli.main.get_command(None, name).help.splitlines()[0] == line
@@ -113,9 +120,13 @@ def test_help_shows_the_first_line_of_every_command():
         "__init__",
         "__main__",
         "common",
+        "failures",
+        "features_seen",
         "keys",
         "labelling",
+        "measures",
         "options",
+        "progress",
         "regret",
         "side_by_side",
         "stopping",
@@ -138,7 +149,9 @@ main(sys.argv[1:])
 """
 
 
-@pytest.mark.parametrize(("words", "code", "said"), [(["-h"], 0, "Commands:"), (["info", "."], 1, "Aborted!")])
+@pytest.mark.parametrize(
+    ("words", "code", "said"), [(["-h"], 0, "Learn a metric:"), (["info", "."], 1, "Aborted!")]
+)
 def test_help_needs_no_numpy_and_ctrl_c_while_it_is_imported_is_no_traceback(words, code, said):
     done = subprocess.run([sys.executable, "-c", STOPPED, *words], capture_output=True, text=True, check=False)
     assert done.returncode == code

@@ -6,6 +6,7 @@ import io
 import click
 import numpy as np
 import pytest
+from sklearn.metrics import log_loss
 
 from ocelad import KeyedTrackers, MetricTracker, SupervisedMetricTracker, cli, load, plots, save
 from ocelad.neighbors import MovingIndex
@@ -74,7 +75,12 @@ def test_score_measures_pairs_under_a_metric_that_stays(monkeypatch, capsys, fol
     assert [float(row["distance"]) for row in rows] == pytest.approx(tracker.pair_distance(pairs), rel=1e-12)
     assert [int(row["predicted"]) for row in rows] == tracker.predict(pairs).tolist()
     right, auc = np.mean(tracker.predict(pairs) == y), tracker.score(pairs, y)
-    assert f"900 pairs: accuracy {right:.4f}, AUC {auc:.4f}" in out.err
+    majority = max(np.mean(y > 0), np.mean(y < 0))
+    assert (
+        f"900 pairs: accuracy {right:.4f} ({majority:.4f} by the more frequent label), AUC {auc:.4f}\n" in out.err
+    )
+    loss = log_loss(y, tracker.predict_proba(pairs)[:, 1])
+    assert f"log loss {loss:.4f}, expected calibration error 0." in out.err
     assert (folder / "run" / "tracker.ocelad").read_bytes() == before
 
 

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from glob import escape
 from pathlib import Path
-from typing import Any, TextIO, get_args
+from typing import TextIO, get_args
 
 import click
-import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from .. import MetricTracker, SupervisedMetricTracker, load
-from ..data.tables import Columns, Comparisons, Rows, comparisons, read_items, read_rows
+from ..data.tables import BadRow, Columns, Comparisons, Rows, comparisons, read_items, read_rows
 from ..data.tables.reading import Format
-from .options import option
+from ..files import named
+from .failures import reading, writing
+from .options import option, to_file
 
 ITEMS = option("items", None, "Table of items, with a column id, for columns id_a and id_b.", metavar="FILE")
 FORMAT = option(
     "format", None, "Format of the input, if its name does not tell.", type=click.Choice(get_args(Format))
 )
-OUT = option("out", "-", "Where to write; - is standard output.", metavar="FILE")
-
-
-def auc_in_words(auc: float, digits: int = 4) -> str:
-    return "unknown (all y are the same)" if math.isnan(auc) else f"{auc:.{digits}f}"
-
-
-def judged(y: Any, scores: Any, predicted: Any, digits: int = 4) -> str:
-    """How right predictions were: exactly, over all of them."""
-    auc = float(roc_auc_score(y, scores)) if len(np.unique(y)) == 2 else math.nan
-    return f"accuracy {np.mean(y == predicted):.{digits}f}, AUC {auc_in_words(auc, digits)}"
+OUT = option("out", "-", "Where to write; - is standard output.", metavar="FILE", callback=to_file)
 
 
 def saved_metric(path: str) -> MetricTracker:
@@ -40,7 +30,8 @@ def saved_metric(path: str) -> MetricTracker:
     where = Path(path) / "tracker.ocelad" if Path(path).is_dir() else Path(path)
     if where != Path(path) and not where.exists():
         raise ValueError(f"{path}: there is no tracker in it: nothing has been learned there yet")
-    found = load(where)
+    with reading("TRACKER"):
+        found = load(where)
     tracker = found.tracker_ if isinstance(found, SupervisedMetricTracker) else found
     if not isinstance(tracker, MetricTracker):
         raise ValueError(f"{where}: it holds a {type(found).__name__}, and a file of a single tracker is needed")
@@ -48,19 +39,54 @@ def saved_metric(path: str) -> MetricTracker:
 
 
 def form_for(
-    rows: Rows, known: str | None, features: Sequence[str] = (), y: bool = True
+    rows: Rows, known: str | None, features: Sequence[str] = (), y: bool = True, like: MetricTracker | None = None
 ) -> tuple[Comparisons, str]:
-    """How the comparisons of a table are meant, and what its items are known by."""
+    """How the comparisons of a table are meant, and what its items are known by; of more features than those of a
+    metric, if all of these are there, the others are left out."""
+    own = list(getattr(like, "feature_names_in_", ()))
+    sides = {name[2:] for name in rows.header if name.startswith("x_")}
     names: list[str] = []
     points, digest = None, ""
     if known:
-        with closing(read_rows(known)) as table:
-            names, points = read_items(table, features)
+        with closing(open_table("--items", known)) as table:
+            try:
+                names, points = read_items(table, features or _these(own, table.header))
+            except ValueError as error:
+                others = [name for name in table.header if name != "id"]
+                raise ValueError(f"--items: {error}{leave_out(error, others)}") from None
             digest = table.used.digest
     try:
-        return comparisons(rows.header, points, names, y), digest
+        return comparisons(rows.header, points, names if known else features or _these(own, sides), y), digest
     except ValueError as error:
         raise ValueError(f"{rows.name}: {error}") from None
+
+
+def _these(own: Sequence[str], there: Collection[str]) -> list[str]:
+    return [escape(name) for name in own] if set(own) <= set(there) else []
+
+
+def said_empty(rows: Rows) -> str:
+    return f"{rows.name}: there are no rows after the header"
+
+
+def open_table(option: str, path: str, format: Format | None = None) -> Rows:
+    """The rows of the table that an option, or an argument, names."""
+    with reading(option):
+        return read_rows(path, format)
+
+
+def leave_out(error: BaseException, features: Collection[str], rows: bool = False) -> str:
+    """How to go on after an error about a cell of a feature; ``rows``: or without such rows."""
+    column = error.__cause__.column if isinstance(error.__cause__, BadRow) else ""
+    for name in (column, column[2:] if column[:2] in ("x_", "z_") else ""):
+        if name in features:
+            return f"; {without([name])} leaves the column out" + (", --skip-bad such rows" if rows else "")
+    return ""
+
+
+def without(names: Sequence[str]) -> str:
+    """The options that leave features out."""
+    return " ".join(f"--features '!{escape(name)}'" for name in names)
 
 
 def columns_like(tracker: MetricTracker, features: Sequence[str]) -> None:
@@ -94,5 +120,5 @@ def opened(path: str, *read: str | None) -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
     else:
-        with open(path, "w", encoding="utf-8") as file:
+        with writing("--out"), named(path), open(path, "w", encoding="utf-8", newline="") as file:
             yield file

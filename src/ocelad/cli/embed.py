@@ -8,9 +8,9 @@ from contextlib import closing
 import click
 import numpy as np
 
-from ..data.tables import Columns, parsed, read_rows
+from ..data.tables import Columns, parsed
 from ..data.tables.reading import Format
-from .common import FORMAT, OUT, feature_columns, opened, saved_metric
+from .common import FORMAT, OUT, feature_columns, open_table, opened, said_empty, saved_metric
 from .options import count
 
 
@@ -29,7 +29,7 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
     \b
     ocelad embed run points.csv --dimensions 3 --out coordinates.csv
     """
-    with closing(read_rows(table, format)) as rows:
+    with closing(open_table("TABLE", table, format)) as rows:
         own = saved_metric(tracker)
         metric = own.get_metric()
         transform = metric.transform if own.features is None else own.transform
@@ -41,9 +41,13 @@ def embed(tracker: str, table: str, dimensions: int, out: str, format: Format | 
             most = f"{max(metric.n, metric.dimensions)}, the number of features"
             raise ValueError(f"--dimensions must be at most {most}, got {dimensions}")
         others = Columns.of(rows.header, [name for name in rows.header if name not in set(points.names)])
+        count = 0
         with opened(out, table, tracker) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([*others.names, *(f"dim_{k + 1}" for k in range(dimensions))])
             for piece in parsed(rows, lambda row: (points.numbers(row), [row.cells[k] for k in others.places])):
                 Z = transform(np.array([numbers for numbers, _ in piece]))[:, :dimensions].tolist()
                 writer.writerows([*rest, *z] for z, (_, rest) in zip(Z, piece, strict=True))
+                count += len(piece)
+        if not count:
+            click.echo(said_empty(rows), err=True)

@@ -15,7 +15,8 @@ from ..state.features import as_saved
 from ..track import TimeLine, read_timeline
 from ..track.commit import read_progress
 from ..watch.history import time_scale, weights_by_name
-from .common import auc_in_words, judged
+from .failures import reading
+from .measures import Measures
 
 SHOWN = 5
 """How many experts are shown, those of most weight."""
@@ -26,7 +27,7 @@ SHOWN = 5
 def info(path: str) -> None:
     """Say what is in PATH: a file of ocelad.save, or the folder of a run of ocelad track, or a file in it.
 
-    Of predictions.csv, accuracy and AUC are exact, over all comparisons.
+    Of predictions.csv, measures are exact, over all comparisons.
 
     \b
     ocelad info run
@@ -41,7 +42,9 @@ def info(path: str) -> None:
     else:
         inside = [where]
     for file in inside:
-        click.echo(f"{file}\n" + "\n".join(f"  {line}" for line in _lines(file)))
+        with reading("PATH"):
+            lines = _lines(file)
+        click.echo(f"{file}\n" + "\n".join(f"  {line}" for line in lines))
 
 
 def _lines(path: Path) -> list[str]:
@@ -122,21 +125,22 @@ def _timeline(path: Path) -> list[str]:
     return [
         f"time line of {len(line.t)} rows up to comparison {line.t[-1]:.0f}",
         f"error {line.error[0]:.3f} in the first row, {line.error[-1]:.3f} in the last",
-        f"accuracy {line.accuracy[-1]:.4f} ({line.majority[-1]:.4f} by the more frequent label), "
-        f"AUC {auc_in_words(line.auc[-1])} so far",
-        *([] if np.isnan(line.log_loss[-1]) else [_calibration(line)]),
+        *_so_far(line).lines(" so far"),
         f"in charge: {line.in_charge[-1]}",
         *(alarms[-10:] or ["no alarms"]),
     ]
 
 
-def _calibration(line: TimeLine) -> str:
-    error = line.calibration_error[-1]
-    return f"log loss {line.log_loss[-1]:.4f}, expected calibration error {error:.4f} so far"
+def _so_far(line: TimeLine) -> Measures:
+    return Measures(
+        line.accuracy[-1], line.majority[-1], line.auc[-1], line.log_loss[-1], line.calibration_error[-1]
+    )  # fmt: skip
 
 
 def _predictions(path: Path) -> list[str]:
     converted = np.genfromtxt(path, delimiter=",", skip_header=1, usecols=(3, 4, 5, 6, 7), ndmin=2)
     y, d, threshold, predicted, p = converted.T
-    scores = -d / threshold if np.isnan(p).any() else p
-    return [f"{len(y)} predictions: {judged(y, scores, predicted, 6)}"]
+    unknown = np.isnan(p).any()
+    scores, known = (-d / threshold, None) if unknown else (p, p)
+    first, *rest = Measures.exactly(y, scores, predicted, known).lines(digits=6)
+    return [f"{len(y)} predictions: {first}", *rest]

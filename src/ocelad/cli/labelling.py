@@ -15,12 +15,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .. import save as save_tracker
-from ..data.tables import read_rows
 from ..files import write_csv
 from ..label import Answer, AnswersFile, Changed, Event, Items, Session
 from ..label.session import Aim
 from ..track.run import Stopped
+from .common import open_table
+from .failures import writing
 from .keys import END, Keys, Lines, reader
+from .measures import Measures
 from .side_by_side import SideBySide
 from .stopping import Stopping
 
@@ -75,8 +77,9 @@ def ask(
     groups = (groups or f"{stem}.groups.csv") if aim == "groups" else None
     _check(table, answers, groups, save)
     with threadpool_limits(1), Stopping() as stop, ExitStack() as stack, suppress(Stopped):
-        with stop.waiting(), closing(read_rows(table)) as rows:
+        with stop.waiting(), closing(open_table("TABLE", table)) as rows:
             items = Items.read(rows, id, features, show)
+        stack.enter_context(writing("--answers"))
         file = stack.enter_context(AnswersFile(answers, items.ids))
         session = Session(items.points, aim, candidates, not no_implied, seed)
         conversation = Conversation(items, session, file, stop, SideBySide(items, bool(show)))
@@ -95,12 +98,14 @@ def _leave(items: Items, session: Session, table: str, answers: str, groups: str
     click.echo(f"{answers}: the answers; the same command goes on")
     if groups:
         number = {item: k for k, group in enumerate(session.groups(), 1) for item in group}
-        write_csv(groups, GROUPS, ([name, number.get(item, "")] for item, name in enumerate(items.ids)))
+        with writing("--groups"):
+            write_csv(groups, GROUPS, ([name, number.get(item, "")] for item, name in enumerate(items.ids)))
         click.echo(f"{groups}: the groups")
     if save and session.tracker.__sklearn_is_fitted__():
         tracker = copy(session.tracker)
         tracker.feature_names_in_ = np.array(items.features, dtype=object)
-        save_tracker(tracker, save)
+        with writing("--save"):
+            save_tracker(tracker, save)
         click.echo(f"{save}: the tracker; {_words('ocelad embed', save, table)} gives the items coordinates")
     if items.named == "id":  # which ocelad track needs
         click.echo(f"learn from the answers again: {_again(answers, table, items, session.log)}")
@@ -114,7 +119,9 @@ def _check(table: str, answers: str, groups: str | None, save: str | None) -> No
         if path in [Path(table).resolve(), *(other for _, other in files[:k])]:
             raise ValueError(f"{path.name}: {name} must be another file than the others")
         if not path.parent.is_dir():
-            raise ValueError(f"{path}: there is no folder {path.parent}")
+            raise ValueError(f"{name}: there is no folder {path.parent}")
+        if path.is_dir():
+            raise ValueError(f"{name}: {path} is a folder, and a file is needed")
     if groups and Path(groups).exists():
         with open(groups, encoding="utf-8", errors="replace") as file:
             if file.readline().strip() != ",".join(GROUPS):
@@ -213,7 +220,10 @@ class Conversation:
         if session.aim == "groups":
             said.append(f"groups: {now.groups}, with {now.placed} of {len(self.items.ids)} items")
         if now.foreseen:
-            said.append(f"foreseen: {now.right} of the last {now.foreseen} answers")
+            alike = f"{now.frequent} by the more frequent answer"
+            said.append(f"foreseen: {now.right} of the last {now.foreseen} answers ({alike})")
+        if session.running.count > now.foreseen:
+            said += Measures.of(session.running).lines(f" of all {session.running.count}")
         share = session.relevance()
         most = [k for k in np.argsort(-share, kind="stable")[:TOP].tolist() if share[k] >= 0.005]
         if most:

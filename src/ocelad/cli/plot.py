@@ -10,16 +10,17 @@ import click
 import numpy as np
 
 from .. import MetricTracker, plots
-from ..data.tables import Columns, Rows, parsed, read_rows
+from ..data.tables import Columns, Rows, parsed
 from ..data.tables.reading import Format
 from ..track import read_timeline
-from .common import FORMAT, feature_columns, saved_metric
-from .options import option
+from .common import FORMAT, feature_columns, open_table, said_empty, saved_metric
+from .failures import reading, writing
+from .options import option, to_file
 
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True))
-@option("out", "plot.png", "The figure: .png, .svg or .pdf.", metavar="FILE")
+@option("out", "plot.png", "The figure: .png, .svg or .pdf.", metavar="FILE", callback=to_file)
 @option(
     "kind", None, "Errors, memory and threshold over time; the matrix; or points. [default: what PATH has]",
     type=click.Choice(["timeline", "metric", "embedding"]),
@@ -47,16 +48,18 @@ def plot(
     if kind == "timeline":
         if not line.exists():
             raise ValueError(f"{where}: there is no time line: a run writes a row every --every comparisons")
-        figure: Any = plots.timeline(read_timeline(line))
+        with reading("PATH"):
+            figure: Any = plots.timeline(read_timeline(line))
     elif kind == "metric":
         figure = plots.heat_map(saved_metric(path)).figure
     else:
         if points is None or label is None:
             raise click.UsageError("an embedding needs --points TABLE and --label COLUMN.")
-        with closing(read_rows(points, format)) as rows:
+        with closing(open_table("--points", points, format)) as rows:
             figure = _embedding(saved_metric(path), rows, label)
     out = out if Path(out).suffix else f"{out}.png"
-    figure.savefig(out, dpi=110)
+    with writing("--out"):
+        figure.savefig(out, dpi=110)
     click.echo(out)
 
 
@@ -65,5 +68,7 @@ def _embedding(tracker: MetricTracker, rows: Rows, label: str) -> Any:
     found = [
         each for piece in parsed(rows, lambda row: (features.numbers(row), colour.words(row)[0])) for each in piece
     ]
+    if not found:
+        raise ValueError(said_empty(rows))
     tracker.__dict__.pop("feature_names_in_", None)  # the columns are in order
     return plots.embedding(tracker, np.array([x for x, _ in found]), [word for _, word in found]).figure

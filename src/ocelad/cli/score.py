@@ -7,9 +7,11 @@ from contextlib import closing
 import click
 import numpy as np
 
-from ..data.tables import parsed, read_rows
+from .. import GroupedShare
+from ..data.tables import parsed
 from ..data.tables.reading import Format
-from .common import FORMAT, ITEMS, OUT, columns_like, form_for, judged, opened, saved_metric
+from .common import FORMAT, ITEMS, OUT, columns_like, form_for, open_table, opened, said_empty, saved_metric
+from .measures import Measures
 
 
 @click.command()
@@ -22,16 +24,17 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
     """Measure the pairs of TABLE with the metric of TRACKER, which does not change.
 
     TRACKER is a file of ocelad.save, or the folder of a run of ocelad track. The table has columns x_* and z_*, or
-    id_a and id_b with --items. If it has y, too, accuracy and AUC are printed at the end.
+    id_a and id_b with --items. If it has y, too, it is said at the end how right the decisions were.
 
     \b
     ocelad score run pairs.csv --out distances.csv
     """
-    with closing(read_rows(table, format)) as rows:
+    with closing(open_table("TABLE", table, format)) as rows:
         own = saved_metric(tracker)
-        form, _ = form_for(rows, items, y=False)
+        form, _ = form_for(rows, items, y=False, like=own)
         columns_like(own, form.features)
-        seen, known = [], form.y is not None
+        seen, known, count = [], form.y is not None, 0
+        pooled = isinstance(own.weights, GroupedShare)
         with opened(out, table, items, tracker) as file:
             file.write("line,distance,threshold,predicted\n")
             for piece in parsed(rows, form.parse):
@@ -42,8 +45,13 @@ def score(tracker: str, table: str, out: str, items: str | None, format: Format 
                     f"{line},{d!r},{threshold!r},{sign}\n"
                     for line, d, sign in zip(block.lines, distances.tolist(), similar, strict=True)
                 )
+                count += len(block.y)
                 if known:
-                    seen.append(np.stack([block.y, -distances, similar]))
+                    probability = own.predict_proba(block.pairs)[:, 1] if pooled else np.full(len(block.y), np.nan)
+                    seen.append(np.stack([block.y, -distances, similar, probability]))
         if seen:
-            y, scores, predicted = np.concatenate(seen, axis=1)
-            click.echo(f"{len(y)} pairs: {judged(y, scores, predicted)}", err=True)
+            y, scores, predicted, probability = np.concatenate(seen, axis=1)
+            first, *rest = Measures.exactly(y, scores, predicted, probability if pooled else None).lines()
+            click.echo("\n".join([f"{len(y)} pairs: {first}", *rest]), err=True)
+        if not count:
+            click.echo(said_empty(rows), err=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,66 +12,102 @@ from typing import Any, get_args
 
 import click
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from .. import Intervals, MetricTracker, Step
-from ..data.tables import Columns, Form, Labelled, Rows, matching, read_rows
+from ..data.tables import Columns, Form, Labelled, Rows, matching
 from ..data.tables.reading import Format
 from ..folder_lock import lock_folder
 from ..pair_sampling import Strategy
 from ..track import Run, Settings
 from ..track.run import PREDICTIONS, Stopped
 from ..watch.history import in_charge
-from .common import FORMAT, ITEMS, auc_in_words, form_for
-from .options import count, option
+from .common import FORMAT, ITEMS, form_for, leave_out, open_table
+from .failures import writing
+from .features_seen import FeaturesSeen, scale_of
+from .measures import Measures
+from .options import Grouped, count, flag, group, option, to_folder
+from .progress import progress
 from .stopping import Stopping
 
 
-@click.command()
+@click.command(cls=Grouped)
 @click.argument("table")
-@option("out", "track", "Folder for all that is written.", metavar="DIR")
-@click.option("--resume", is_flag=True, help="Go on where the run in --out stopped, or begin if there is none.")
-@click.option("--new-input", is_flag=True, help="With --resume: the input goes on, and does not begin again.")
-@click.option("--overwrite", is_flag=True, help="Begin anew even if there is a run in --out.")
-@click.option("--skip-bad", is_flag=True, help="Write bad rows to rejected.csv instead of stopping at the first.")
-@option("label", None, "Rows are labelled points: compare each with earlier ones.", metavar="COLUMN")
-@option("within", None, "Compare rows only if these cells are the same.", multiple=True, metavar="COLUMN")
-@option("features", None, "Feature columns, such as 'f*'. [default: the rest]", multiple=True, metavar="PATTERN")
-@option(
-    "pairs", "balanced", "With which of the last rows a labelled row is compared.",
-    type=click.Choice(get_args(Strategy)),
-)  # fmt: skip
-@count("recent", 128, "How many are the last rows.")
-@count("per-row", 2, "Comparisons of a labelled row.")
-@option("seed", 0, "Of the draw of rows.", type=click.IntRange(0, 2**32 - 1))
-@ITEMS
-@FORMAT
-@count("every", 100, "Comparisons per time line row.")
-@count("checkpoint", 10_000, "Comparisons between two checkpoints (there is one every minute, too).")
-@click.option("--no-predictions", is_flag=True, help="Do not write predictions.csv.")
-@click.option("--echo", is_flag=True, help="Print predictions to standard output as they come.")
-@click.option("--paper", is_flag=True, help="The paper's setting instead of the recommended one.")
-@click.option("--rice", is_flag=True, help="RICE alone instead of a pool of experts.")
-@option(
-    "scale", None,
-    "Divide each feature by its size, all by one, or none. [default: features, with --paper none]",
-    type=click.Choice(["features", "auto", "none"]),
-)  # fmt: skip
-@click.option("--nonlinear", is_flag=True, help="Let the metric bend: experts on feature maps, too.")
-@option("memory", None, "The longest window that experts replay. [default: 2048]", type=click.IntRange(32))
-@option("step", None, "COMID's step. [default: 8, with --paper 1]", type=click.FloatRange(0, min_open=True))
-@option("strength", None, "Of the regularizer. [default: 0.02, with --paper 0.01]", type=click.FloatRange(0))
-@count("base", None, "Shortest memory of RICE. [default: 8, with --paper 1]")
-@option(
-    "step-cap/--no-step-cap", None,
-    "No step longer than it takes to mend the comparison at hand. [default: no]",
-)  # fmt: skip
-@count("max-rank", None, "Directions that a learner may keep. [default: all]")
+@group(
+    "Input",
+    FORMAT,
+    option(
+        "features",
+        None,
+        "Feature columns, such as 'f*', or '!id' for all but id. [default: the rest]",
+        multiple=True,
+        metavar="PATTERN",
+    ),
+    ITEMS,
+    flag("skip-bad", "Write bad rows to rejected.csv instead of stopping at the first."),
+)
+@group(
+    "Labelled rows",
+    option("label", None, "Rows are labelled points: compare each with earlier ones.", metavar="COLUMN"),
+    option("within", None, "Compare rows only if these cells are the same.", multiple=True, metavar="COLUMN"),
+    option(
+        "pairs",
+        "balanced",
+        "With which of the last rows a labelled row is compared.",
+        type=click.Choice(get_args(Strategy)),
+    ),
+    count("recent", 128, "How many are the last rows."),
+    count("per-row", 2, "Comparisons of a labelled row."),
+    option("seed", 0, "Of the draw of rows.", type=click.IntRange(0, 2**32 - 1)),
+)
+@group(
+    "Output",
+    option("out", "track", "Folder for all that is written.", metavar="DIR", callback=to_folder),
+    count("every", 100, "Comparisons per time line row."),
+    flag("no-predictions", "Do not write predictions.csv."),
+    flag("echo", "Print predictions to standard output as they come."),
+)
+@group(
+    "Going on",
+    flag("resume", "Go on where the run in --out stopped, or begin if there is none."),
+    flag("new-input", "With --resume: the input goes on, and does not begin again."),
+    flag("overwrite", "Begin anew even if there is a run in --out."),
+    count("checkpoint", 10_000, "Comparisons between two checkpoints (there is one every minute, too)."),
+)
+@group(
+    "Metric",
+    option(
+        "standardize/--no-standardize",
+        None,
+        "Divide each feature by its own size, so that units do not matter. [default: yes, with --paper no]",
+    ),
+    option(
+        "scale",
+        None,
+        "The same in other words: features, or auto to divide all by one size, or none.",
+        type=click.Choice(["features", "auto", "none"]),
+    ),
+    flag("nonlinear", "Let the metric bend: experts on feature maps, too."),
+    option("memory", None, "The longest window that experts replay. [default: 2048]", type=click.IntRange(32)),
+    flag("paper", "The paper's setting instead of the recommended one."),
+    flag("rice", "RICE alone instead of a pool of experts."),
+)
+@group(
+    "Learners of RICE",
+    option("step", None, "COMID's step. [default: 8, with --paper 1]", type=click.FloatRange(0, min_open=True)),
+    option("strength", None, "Of the regularizer. [default: 0.02, with --paper 0.01]", type=click.FloatRange(0)),
+    count("base", None, "Shortest memory of RICE. [default: 8, with --paper 1]"),
+    option(
+        "step-cap/--no-step-cap",
+        None,
+        "No step longer than it takes to mend the comparison at hand. [default: no]",
+    ),
+    count("max-rank", None, "Directions that a learner may keep. [default: all]"),
+)
 def track(
     table: str, out: str, resume: bool, new_input: bool, overwrite: bool, skip_bad: bool,
     label: str | None, within: tuple[str, ...], features: tuple[str, ...], pairs: Strategy, recent: int,
     per_row: int, seed: int, items: str | None, format: Format | None, every: int, checkpoint: int,
-    no_predictions: bool, echo: bool, **options: Any,
+    no_predictions: bool, echo: bool, standardize: bool | None, **options: Any,
 ) -> None:  # fmt: skip
     """Track the metric behind a table, or behind standard input if TABLE is -.
 
@@ -91,40 +126,61 @@ def track(
     """
     if new_input and not resume:
         raise click.UsageError("--new-input is for --resume.")
+    options["scale"] = scale_of(standardize, options["scale"], options["paper"])
     drawn = {"strategy": pairs, "memory": recent, "count": per_row, "seed": seed}
     with threadpool_limits(1), Stopping() as stop, ExitStack() as stack:
         try:
             with stop.waiting():
-                rows = stack.enter_context(closing(read_rows(table, format)))
-                form, how = _form(rows, label, within, features, items, drawn)
+                rows = stack.enter_context(closing(open_table("TABLE", table, format)))
+                form, columns, how = _form(rows, label, within, features, items, drawn)
+                tracker = _tracker(**options)
+                seen = FeaturesSeen(form.features, columns, tracker.scale == "features")
                 run = Run(
-                    rows, form, _tracker(**options), Path(out), Settings(options, how, every, not no_predictions),
-                    safe=checkpoint, skip_bad=skip_bad, waiting=stop.waiting,
+                    rows, form, tracker, Path(out), Settings(options, how, every, not no_predictions),
+                    safe=checkpoint, skip_bad=skip_bad, waiting=stop.waiting, look=seen.look,
                 )  # fmt: skip
-                stack.enter_context(lock_folder(Path(out)))
+                with writing("--out"):
+                    stack.enter_context(lock_folder(Path(out)))
                 if resume:
                     click.echo("Looking for where the run stopped ...", err=True)
                 if not (resume and run.resume(again=not new_input)):
-                    run.begin(overwrite)
+                    with writing("--out"):
+                        run.begin(overwrite)
+            seen.begin()
+            before = run.points + run.rejected
             _show(run, echo)
+            seen.look([], last=True)
         except Stopped:
             click.echo(f"Stopped; ocelad track {table} --out {out} --resume goes on.", err=True)
         else:
             click.echo(_summary(run), err=echo)
+            if run.points + run.rejected == before:
+                click.echo(f"{rows.name}: there are no {'new ' * bool(before)}rows after the header", err=True)
+            elif not run.t:
+                click.echo(_nothing(run, within), err=True)
     if stop.signal:
         sys.exit(128 + stop.signal)
+
+
+def _nothing(run: Run, within: tuple[str, ...]) -> str:
+    """Why rows were read, and nothing was learned."""
+    if not run.points:
+        return f"all rows are bad: {run.folder / 'rejected.csv'} says why"
+    same = f" with the same {', '.join(within)}" if within else ""
+    return f"a labelled row is compared with earlier ones{same}, and there are none"
 
 
 def _form(
     rows: Rows, label: str | None, within: tuple[str, ...], features: tuple[str, ...], items: str | None,
     drawn: dict[str, Any],
-) -> tuple[Form, dict[str, Any]]:  # fmt: skip
-    """How rows become comparisons, and the same in words."""
+) -> tuple[Form, Columns, dict[str, Any]]:  # fmt: skip
+    """How rows become comparisons, in which columns the features are, and the same in words."""
     if label is None:
-        if within or (features and not items):
-            raise click.UsageError("--within and --features are for labelled rows: say --label COLUMN.")
+        if within:
+            raise click.UsageError("--within is for labelled rows: say --label COLUMN.")
         pairs, digest = form_for(rows, items, features)
-        return pairs, {"features": list(pairs.features), "items": digest}
+        sides = [] if items else [f"{side}{name}" for side in ("x_", "z_") for name in pairs.features]
+        return pairs, Columns.of(rows.header, sides), {"features": list(pairs.features), "items": digest}
     if items:
         raise click.UsageError("--items is for comparisons with columns id_a and id_b, not for labelled rows.")
     for name in (label, *within):
@@ -136,7 +192,7 @@ def _form(
         raise ValueError(f"{rows.name}: no column is left to be a feature: there are {', '.join(rows.header)}")
     points, own, same = (Columns.of(rows.header, part) for part in (names, [label], within))
     how = {"features": names, "label": label, "within": list(within), **drawn}
-    return Labelled(points, own, same, **drawn), how
+    return Labelled(points, own, same, **drawn), points, how
 
 
 def _tracker(
@@ -179,37 +235,38 @@ def _show(run: Run, echo: bool) -> None:
     shown = 0.0
     if echo:
         click.echo(PREDICTIONS)
-    with tqdm(unit=" comparisons", initial=run.t, mininterval=0.5, desc=run.rows.name) as bar:
-        for count in run:
+    with progress(unit=" comparisons", initial=run.t, mininterval=0.5, desc=run.rows.name) as bar:
+        for count in _named(run):
             if time.monotonic() - shown > 0.5:  # the AUC is a sum over thousands of bins
-                bar.set_postfix_str(_measures(run), refresh=False)
+                bar.set_postfix_str(_briefly(run), refresh=False)
                 shown = time.monotonic()
             bar.update(count)
             if echo:
                 click.echo("\n".join(run.echo))
-        bar.set_postfix_str(_measures(run))
+        bar.set_postfix_str(_briefly(run))
 
 
-def _measures(run: Run) -> str:
+def _named(run: Run) -> Iterator[int]:
+    """The run; its failures name options."""
+    try:
+        with writing("--out"):
+            yield from run
+    except ValueError as error:
+        raise ValueError(f"{error}{leave_out(error, run.form.features, rows=True)}") from None
+
+
+def _briefly(run: Run) -> str:
     alarm = f", {run.events[-1].kind} at {run.events[-1].t}" if run.events else ""
-    return f"accuracy {run.running.accuracy:.3f}, AUC {auc_in_words(run.running.auc, 3)}{alarm}"
+    return f"{Measures.of(run.running).briefly()}{alarm}"
 
 
 def _summary(run: Run) -> str:
-    running = run.running
     lines = [f"{run.t} comparisons from {run.points} rows, {run.rejected} rejected"]
     if run.t:
-        within = "" if math.isnan(running.auc) else f" (to within {running.auc_error:.0e})"
-        lines.append(
-            f"accuracy {running.accuracy:.4f} ({running.majority:.4f} by the more frequent label), "
-            f"AUC {auc_in_words(running.auc)}{within}, each before it was learned"
-        )
-        if math.isnan(running.log_loss):
-            lines.append(f"mean loss {running.loss / running.count:.4f}")
-        else:
-            lines.append(
-                f"log loss {running.log_loss:.4f}, expected calibration error {running.calibration_error:.4f}"
-            )
+        first, *rest = Measures.of(run.running).lines()
+        lines += [f"{first}, each before it was learned", *rest]
+        if not rest:
+            lines.append(f"mean loss {run.running.loss / run.running.count:.4f}")
         lines.append(f"in charge: {in_charge(run.tracker.experts_)}")
     files = [f"{run.folder / name}.csv" for name in ("predictions", "timeline", "rejected")]
     lines += [name for name in (*files, str(run.folder / "tracker.ocelad")) if Path(name).exists()]

@@ -20,6 +20,7 @@ from ..closure import Closure, Reset
 from ..closure.grouping import groups_apart, implied_pairs
 from ..protocols import Array
 from ..tracker import MetricTracker
+from ..watch.scores import Running
 from .questions import LATER, Aim, Pair, Questions, either
 
 __all__ = ["LATER", "Aim", "Answer", "Changed", "Event", "Pair", "Progress", "Session"]
@@ -53,7 +54,8 @@ class Progress:
     """Where a session stands.
 
     Pairs answered similar and different, pairs whose last answer was unsure, further pairs that answers imply; how
-    many of the latest answers were foreseen right, and of how many; groups known apart, and the items in them.
+    many of the latest answers were foreseen right, and of how many, and how many it would have been by always
+    giving the more frequent of them; groups known apart, and the items in them.
     """
 
     similar: int
@@ -62,6 +64,7 @@ class Progress:
     implied: int
     right: int
     foreseen: int
+    frequent: int
     groups: int
     placed: int
 
@@ -133,7 +136,8 @@ class Session:
         self.log: list[Event] = []
         self._asked: set[Pair] = set()  # since the person last judged differently
         self._unsure: dict[Pair, int] = {}  # and the number of the event, the oldest first
-        self._foreseen: deque[bool] = deque(maxlen=LATEST)
+        self._foreseen: deque[tuple[bool, int]] = deque(maxlen=LATEST)  # whether it was right, and the answer
+        self.running = Running()  # of all answers, each before it was learned
         for event in log:
             self.take(event)
 
@@ -171,8 +175,9 @@ class Session:
             self._unsure[either(i, j)] = len(self.log)
             return None
         if self.tracker.__sklearn_is_fitted__():
-            odds = self.tracker.mixture_proba(self.X[[[i, j]]])
-            self._foreseen.append(bool(odds[0, 1] >= 0.5) == (y > 0))
+            p = float(self.tracker.mixture_proba(self.X[[[i, j]]])[0, 1])
+            self._foreseen.append(((p >= 0.5) == (y > 0), y))
+            self.running.add([0.0 if p >= 0.5 else 2.0], [1.0], [0.0], [y], [p])  # as if the threshold were 1
         self._teach(self.tracker.partial_fit, [(i, j, y)])
         self._asked.add(either(i, j))
         if not self.implied:
@@ -200,14 +205,15 @@ class Session:
     def progress(self) -> Progress:
         """Where the session stands."""
         answers = [event for event in self.log if isinstance(event, Answer)]
-        groups = self.groups()
+        groups, said = self.groups(), [y for _, y in self._foreseen]
         return Progress(
             similar=sum(answer.y > 0 for answer in answers),
             different=sum(answer.y < 0 for answer in answers),
             unsure=len(self._unsure),
             implied=implied_pairs(self.closure, ((answer.i, answer.j) for answer in answers if answer.y)),
-            right=sum(self._foreseen),
+            right=sum(right for right, _ in self._foreseen),
             foreseen=len(self._foreseen),
+            frequent=max(said.count(1), said.count(-1)),
             groups=len(groups),
             placed=sum(map(len, groups)),
         )

@@ -23,7 +23,7 @@ from ..watch.alarms import Event
 from ..watch.prequential import progressive
 from ..watch.scores import Running
 from . import timeline
-from .commit import NEXT, PROGRESS, TRACKER, commit, recover
+from .commit import NEXT, PROGRESS, TRACKER, commit, read_progress, recover
 from .outputs import Output
 
 PATIENCE = 60.0
@@ -73,6 +73,8 @@ class Run:
         Write bad rows to ``rejected.csv``; otherwise the first one is an error.
     waiting
         Entered while the input may have to be waited for, and only then.
+    look
+        Called with rows as they are read.
     """
 
     rows: Rows
@@ -83,6 +85,7 @@ class Run:
     safe: int = 10_000
     skip_bad: bool = False
     waiting: Callable[[], AbstractContextManager[Any]] = nullcontext
+    look: Callable[[list[Row]], object] = list
 
     def __post_init__(self) -> None:
         # nothing to learn, but options that cannot be used are an error, before there is a folder
@@ -101,6 +104,8 @@ class Run:
         if found is None:
             return False
         tracker, progress = found
+        if not _has_begun(self.folder):  # options may still change
+            return False
         then, now = progress["settings"], json.loads(json.dumps(asdict(self.settings)))
         changes = [f"{name} was {short(old)} and is {short(new)}" for name, old, new in _changes(then, now)]
         if changes:
@@ -122,7 +127,7 @@ class Run:
     def begin(self, overwrite: bool = False) -> None:
         """Make the folder ready for a new run."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if (self.folder / PROGRESS).exists() and not overwrite:
+        if not overwrite and _has_begun(self.folder):
             raise ValueError(f"there is a run in {self.folder}: --resume goes on with it, --overwrite begins anew")
         for path in (self.folder / name for name in (TRACKER, *(f"{name}.csv" for name in self._sizes))):
             if path.exists() and Path(self.rows.name).exists() and path.samefile(self.rows.name):
@@ -179,6 +184,7 @@ class Run:
 
     def _take(self, rows: list[Row]) -> Generator[int, None, Exception | None]:
         """Learn what rows say. Returns the bad row that must be the last, if there is one."""
+        self.look(rows)
         parsed, bad = [], []
         failure = None
         for number, row in enumerate(rows):
@@ -187,6 +193,7 @@ class Run:
             except BadRow as error:
                 if not self.skip_bad:
                     rows, failure = rows[:number], ValueError(f"{self.rows.name}: {error}")
+                    failure.__cause__ = error
                     break
                 bad.append(error)
         self.points += len(parsed)
@@ -231,6 +238,17 @@ def _predictions(t: int, seen: Trace, y: list[int], lines: list[int], others: li
             zip(lines, others, y, *(column.tolist() for column in columns), known, strict=True), t + 1
         )
     ]
+
+
+def _has_begun(folder: Path) -> bool:
+    """Whether there is a run that has used a row; one that stopped at its first is not worth keeping."""
+    if not (folder / PROGRESS).exists():
+        return False
+    try:
+        counts = read_progress(folder / PROGRESS)["counts"]
+    except ValueError:  # damaged: there was one
+        return True
+    return any(counts) or any((folder / f"{name}.csv").exists() for name in OUTPUTS)
 
 
 def _rejected(bad: BadRow) -> str:

@@ -1,0 +1,156 @@
+"""What ``ocelad track`` says of its features, and how columns that are none are left out."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from ocelad import load
+from test_cli import run
+from test_track import contents
+
+
+def written(path, **columns):
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+@pytest.fixture(name="table")
+def fixture_table(tmp_path):
+    """200 labelled rows, with two columns that say which row it is: one by its name, and one by its numbers."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 200)).round(3)
+    return written(
+        tmp_path / "t.csv", user_id=rng.integers(1000, size=200), a=a, position=np.arange(200), b=b, kind=a > 0
+    )
+
+
+def track(monkeypatch, capsys, table, *words, code=0):
+    assert (run(monkeypatch, "track", str(table), "--out", str(table.parent / "run"), *words) or 0) == code
+    return capsys.readouterr().err
+
+
+NAMED = "warning: user_id looks like an id, a batch number or a date; --features '!user_id' leaves it out\n"
+NUMBERED = NAMED.replace("user_id", "position")
+
+
+def test_features_are_named_and_identifiers_warned_of(monkeypatch, capsys, table):
+    said = track(monkeypatch, capsys, table, "--label", "kind")
+    assert said == "4 features, standardized: user_id, a, position, b\n" + NAMED + NUMBERED
+
+
+def test_what_is_advised_leaves_them_out(monkeypatch, capsys, table):
+    said = track(
+        monkeypatch, capsys, table, "--label", "kind", "--features", "!user_id", "--features", "!position"
+    )
+    assert said == "2 features, standardized: a, b\n"
+    assert load(table.parent / "run" / "tracker.ocelad").feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_several_are_warned_of_in_a_line(monkeypatch, capsys, tmp_path):
+    columns = {name: np.random.default_rng(0).normal(size=9) for name in ["id", "date", "a"]}
+    table = written(tmp_path / "t.csv", **columns, kind=["x", "o", "x"] * 3)
+    said = track(monkeypatch, capsys, table, "--label", "kind", "--no-standardize")
+    advice = "--features '!id' --features '!date' leaves them out"
+    assert said == f"3 features: id, date, a\nwarning: id, date look like ids, batch numbers or dates; {advice}\n"
+
+
+def test_many_features_are_cut_short(monkeypatch, capsys, tmp_path):
+    columns = {f"f{k}": np.random.default_rng(k).normal(size=9) for k in range(9)}
+    table = written(tmp_path / "t.csv", **columns, kind=["x", "o", "x"] * 3)
+    said = track(monkeypatch, capsys, table, "--label", "kind", "--paper")
+    assert said == "9 features: f0, f1, f2, f3, f4, f5, ...\n"
+
+
+def test_features_of_comparisons_can_be_chosen(monkeypatch, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    columns = {f"{side}_{name}": rng.normal(size=99) for side in "xz" for name in ("id", "a", "b")}
+    table = written(tmp_path / "t.csv", **columns, y=rng.choice([1, -1], size=99))
+    said = track(monkeypatch, capsys, table)
+    assert "warning: id looks like" in said
+    assert (
+        track(monkeypatch, capsys, table, "--features", "!id", "--overwrite") == "2 features, standardized: a, b\n"
+    )
+    assert run(monkeypatch, "score", str(tmp_path / "run"), str(table)) in (0, None)  # which leaves out the same
+    assert "99 pairs: accuracy" in capsys.readouterr().err
+
+
+def test_going_on_says_it_again_and_ends_alike(monkeypatch, capsys, table):
+    assert track(monkeypatch, capsys, table, "--label", "kind")
+    whole = contents(table.parent / "run")
+    text = table.read_text()
+    table.write_text("".join(text.splitlines(keepends=True)[:80]))
+    track(monkeypatch, capsys, table, "--label", "kind", "--overwrite")
+    table.write_text(text)
+    said = track(monkeypatch, capsys, table, "--label", "kind", "--resume")
+    assert NAMED in said
+    assert NUMBERED in said
+    assert contents(table.parent / "run") == whole
+
+
+def test_a_pipe_is_not_waited_for(table):
+    folder = table.parent / "run"
+    command = [sys.executable, "-m", "ocelad.cli", "track", "-", "--label", "kind", "--out", str(folder)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    lines = table.read_bytes().splitlines(keepends=True)
+    process.stdin.write(b"".join(lines[:3]))
+    process.stdin.flush()
+    patience = time.monotonic() + 60
+    while not (folder / "predictions.csv").exists():  # learned, long before it is decided what looks like an id
+        assert time.monotonic() < patience
+        time.sleep(0.02)
+    _, said = process.communicate(b"".join(lines[3:]))
+    assert (NAMED + NUMBERED).encode() in said
+
+
+DATES = "day,a,kind\n2024-01-31,1,x\n2024-02-01,2,o\n2024-02-03,3,x\n"
+
+
+def test_a_column_of_dates_or_words_is_an_error_that_says_how_to_go_on(monkeypatch, capsys, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text(DATES)
+    said = track(monkeypatch, capsys, table, "--label", "kind", code=1)
+    assert "line 2, column day: it must be a finite number, got '2024-01-31', a date or a time; " in said
+    assert said.endswith("--features '!day' leaves the column out, --skip-bad such rows\n")
+    # nothing has been learned: the advice can be taken without --overwrite
+    assert "1 feature, standardized: a\n" in track(
+        monkeypatch, capsys, table, "--label", "kind", "--features", "!day"
+    )
+    assert "there is a run in" in track(monkeypatch, capsys, table, "--label", "kind", code=1)
+
+
+def test_a_run_that_has_learned_something_is_not_lost(monkeypatch, capsys, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("a,kind\n1,x\n2,o\nnone,x\n")
+    assert "line 4, column a" in track(monkeypatch, capsys, table, "--label", "kind", code=1)
+    assert "there is a run in" in track(monkeypatch, capsys, table, "--label", "kind", code=1)
+    assert track(monkeypatch, capsys, table, "--label", "kind", "--resume", "--skip-bad")
+
+
+def test_of_a_column_that_is_no_feature_no_such_advice_is_given(monkeypatch, capsys, tmp_path):
+    (tmp_path / "t.csv").write_text("x_a,z_a,y\n1,2,maybe\n")
+    said = track(monkeypatch, capsys, tmp_path / "t.csv", code=1)
+    assert "column y: it must be 1" in said
+    assert "--features" not in said
+
+
+EMPTY = {
+    "no rows": ("a,kind\n", [], "t.csv: there are no rows after the header"),
+    "one row": ("a,kind\n1,x\n", [], "a labelled row is compared with earlier ones, and there are none"),
+    "bad rows": ("a,kind\nq,x\n", ["--skip-bad"], "all rows are bad: "),
+}
+
+
+@pytest.mark.parametrize("case", EMPTY)
+def test_an_input_without_comparisons_says_so(monkeypatch, capsys, tmp_path, case):
+    text, words, message = EMPTY[case]
+    (tmp_path / "t.csv").write_text(text)
+    assert message in track(monkeypatch, capsys, tmp_path / "t.csv", "--label", "kind", *words)
+
+
+def test_going_on_without_new_rows_says_so(monkeypatch, capsys, table):
+    track(monkeypatch, capsys, table, "--label", "kind")
+    assert "there are no new rows" in track(monkeypatch, capsys, table, "--label", "kind", "--resume")
