@@ -99,7 +99,7 @@ def test_keys_are_read_from_a_console(monkeypatch):
 def test_any_letter_can_be_printed(terminal, expected):
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     out.isatty = lambda: terminal
-    cli.take_any_letter(out, None)
+    cli.take_any_letter(out, None, io.StringIO())  # which has no encoding
     out.write("naïve 猫")
     out.flush()
     assert out.buffer.getvalue() == expected

@@ -125,7 +125,8 @@ def test_a_column_of_dates_or_words_is_an_error_that_says_how_to_go_on(monkeypat
 def test_a_run_that_has_learned_something_is_not_lost(monkeypatch, capsys, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("a,kind\n1,x\n2,o\nnone,x\n")
-    assert "line 4, column a" in track(monkeypatch, capsys, table, "--label", "kind", code=1)
+    said = track(monkeypatch, capsys, table, "--label", "kind", code=1)
+    assert "line 4, column a: it must be a finite number, got 'none'; --skip-bad sets such rows aside\n" in said
     assert "there is a run in" in track(monkeypatch, capsys, table, "--label", "kind", code=1)
     assert track(monkeypatch, capsys, table, "--label", "kind", "--resume", "--skip-bad")
 
@@ -154,3 +155,27 @@ def test_an_input_without_comparisons_says_so(monkeypatch, capsys, tmp_path, cas
 def test_going_on_without_new_rows_says_so(monkeypatch, capsys, table):
     track(monkeypatch, capsys, table, "--label", "kind")
     assert "there are no new rows" in track(monkeypatch, capsys, table, "--label", "kind", "--resume")
+
+
+def test_labels_that_are_no_classes_are_told(monkeypatch, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    table = written(tmp_path / "t.csv", a=rng.normal(size=9), price=rng.normal(size=9))
+    said = track(monkeypatch, capsys, table, "--label", "price")
+    assert "--label price: rows that were compared all have one label, or all have different ones" in said
+
+
+def test_a_table_without_a_header_is_told(monkeypatch, capsys, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("5.1,3.5,1.4,0.2,setosa\n4.9,3.0,1.4,0.2,setosa\n")
+    hint = "5.1, 3.5, 1.4, 0.2, setosa (line 1 must have the names of the columns)"
+    assert f"there is no column kind: there are {hint}" in track(
+        monkeypatch, capsys, table, "--label", "kind", code=1
+    )
+    assert f"there is no column y, only {hint}" in track(monkeypatch, capsys, table, code=1)
+
+
+def test_of_many_columns_some_are_listed(monkeypatch, capsys, tmp_path):
+    names = [f"f{k}" for k in range(64)]
+    (tmp_path / "t.csv").write_text(",".join([*names, "kind"]) + "\n")
+    said = track(monkeypatch, capsys, tmp_path / "t.csv", code=1)
+    assert "only f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, ..., kind; for labelled rows, give --label" in said

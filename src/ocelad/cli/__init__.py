@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -48,8 +49,12 @@ def take_any_letter(*streams: Any) -> None:
     """Windows prints in an encoding that lacks most letters: a file gets UTF-8, as all tables have, and a terminal
     a question mark for what it cannot show."""
     for stream in streams:
-        if getattr(stream, "encoding", "utf-8").lower() != "utf-8" and hasattr(stream, "reconfigure"):
-            stream.reconfigure(**({"errors": "replace"} if stream.isatty() else {"encoding": "utf-8"}))
+        if not isinstance(stream, io.TextIOWrapper) or stream.encoding.lower() == "utf-8":
+            continue
+        if stream.isatty():
+            stream.reconfigure(errors="replace")
+        else:
+            stream.reconfigure(encoding="utf-8")
 
 
 class LazyGroup(click.Group):

@@ -14,6 +14,7 @@ import click
 from .. import MetricTracker, SupervisedMetricTracker, load
 from ..data.tables import BadRow, Columns, Comparisons, Rows, comparisons, read_items, read_rows
 from ..data.tables.reading import Format
+from ..data.tables.rows import listed
 from ..files import named
 from .failures import reading, writing
 from .options import option, to_file
@@ -96,8 +97,8 @@ def columns_like(tracker: MetricTracker, features: Sequence[str]) -> None:
         return
     own = getattr(tracker, "feature_names_in_", None)
     if len(features) != tracker.n_features_in_ or (own is not None and list(own) != list(features)):
-        expected = f"{tracker.n_features_in_} features" + ("" if own is None else f", {', '.join(own)}")
-        raise ValueError(f"the metric has {expected}; the table has {len(features)}, {', '.join(features)}")
+        expected = f"{tracker.n_features_in_} features" + ("" if own is None else f", {listed(own)}")
+        raise ValueError(f"the metric has {expected}; the table has {len(features)}, {listed(features)}")
 
 
 def feature_columns(tracker: MetricTracker, rows: Rows, *others: str) -> Columns:

@@ -223,7 +223,7 @@ class Conversation:
             alike = f"{now.frequent} by the more frequent answer"
             said.append(f"foreseen: {now.right} of the last {now.foreseen} answers ({alike})")
         if session.running.count > now.foreseen:
-            said += Measures.of(session.running).lines(f" of all {session.running.count}")
+            said += Measures.of(session.running).lines(f", of all {session.running.count}")
         share = session.relevance()
         most = [k for k in np.argsort(-share, kind="stable")[:TOP].tolist() if share[k] >= 0.005]
         if most:

@@ -14,8 +14,9 @@ import click
 from threadpoolctl import threadpool_limits
 
 from .. import Intervals, MetricTracker, Step
-from ..data.tables import Columns, Form, Labelled, Rows, matching
+from ..data.tables import BadRow, Columns, Form, Labelled, Rows, matching
 from ..data.tables.reading import Format
+from ..data.tables.rows import listed
 from ..folder_lock import lock_folder
 from ..pair_sampling import Strategy
 from ..track import Run, Settings
@@ -158,6 +159,9 @@ def track(
                 click.echo(f"{rows.name}: there are no {'new ' * bool(before)}rows after the header", err=True)
             elif not run.t:
                 click.echo(_nothing(run, within), err=True)
+            elif label is not None and run.t >= 10 and run.running.majority == 1.0:
+                found = "rows that were compared all have one label, or all have different ones"
+                click.echo(f"--label {label}: {found}: it must be a column of classes", err=True)
     if stop.signal:
         sys.exit(128 + stop.signal)
 
@@ -185,11 +189,11 @@ def _form(
         raise click.UsageError("--items is for comparisons with columns id_a and id_b, not for labelled rows.")
     for name in (label, *within):
         if name not in rows.header:
-            raise ValueError(f"{rows.name}: there is no column {name}: there are {', '.join(rows.header)}")
+            raise ValueError(f"{rows.name}: there is no column {name}: there are {listed(rows.header)}")
     found = matching(rows.header, features or ["*"])
     names = [name for name in found if name not in (label, *within)]
     if not names:
-        raise ValueError(f"{rows.name}: no column is left to be a feature: there are {', '.join(rows.header)}")
+        raise ValueError(f"{rows.name}: no column is left to be a feature: there are {listed(rows.header)}")
     points, own, same = (Columns.of(rows.header, part) for part in (names, [label], within))
     how = {"features": names, "label": label, "within": list(within), **drawn}
     return Labelled(points, own, same, **drawn), points, how
@@ -252,7 +256,10 @@ def _named(run: Run) -> Iterator[int]:
         with writing("--out"):
             yield from run
     except ValueError as error:
-        raise ValueError(f"{error}{leave_out(error, run.form.features, rows=True)}") from None
+        hint = leave_out(error, run.form.features, rows=True)
+        if run.points and isinstance(error.__cause__, BadRow):  # a run goes on with the columns that it has
+            hint = "; --skip-bad sets such rows aside"
+        raise ValueError(f"{error}{hint}") from None
 
 
 def _briefly(run: Run) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..data.tables import BadRow, Columns, Row, Rows, matching, parsed
+from ..data.tables.rows import listed
 from ..protocols import Array
 
 
@@ -58,7 +59,7 @@ class Items:
         names = chosen if named else _numeric(rows, chosen if features else others, table)
         look, cells = shown_cells(rows, table, id, shown)
         if not names:
-            there = ", ".join(rows.header)
+            there = listed(rows.header)
             raise NoNumbers(f"{rows.name}: no column has numbers, which features must be: there are {there}")
         columns = Columns.of(rows.header, names)
         try:
@@ -74,7 +75,7 @@ def named_rows(rows: Rows, id: str | None = None) -> tuple[str | None, list[str]
     if id is None and "id" in rows.header:
         id = "id"
     if id is not None and id not in rows.header:
-        raise ValueError(f"{rows.name}: there is no column {id}: there are {', '.join(rows.header)}")
+        raise ValueError(f"{rows.name}: there is no column {id}: there are {listed(rows.header)}")
     key = Columns.of(rows.header, [] if id is None else [id])
     seen: set[str] = set()
 

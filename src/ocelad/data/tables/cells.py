@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from .rows import BadRow, Row
+from .rows import BadRow, Row, listed
 
 LARGEST = 1e30
 """A number in a table is at most so large: beyond that it is a mistake, and its squares would overflow."""
@@ -105,7 +105,7 @@ def matching(header: Sequence[str], patterns: Sequence[str]) -> list[str]:
     """
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern.removeprefix("!")) for name in header):
-            raise ValueError(f"no column matches {pattern!r}: there are {', '.join(header)}")
+            raise ValueError(f"no column matches {pattern!r}: there are {listed(header)}")
     out = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
     return [

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...protocols import Array, Integers
 from .cells import Columns, matching
-from .rows import BadRow, Row, Rows
+from .rows import BadRow, Row, Rows, listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,22 +101,20 @@ def comparisons(
     """
     y = Columns.of(header, ["y"]) if "y" in header else None
     if needs_y and y is None:
-        raise ValueError(f"there is no column y, only {', '.join(header)}; for labelled rows, give --label COLUMN")
+        raise ValueError(f"there is no column y, only {listed(header)}; for labelled rows, give --label COLUMN")
     if {"id_a", "id_b"} <= set(header):
         if items is None:
             raise ValueError("columns id_a and id_b need a table of items: --items FILE")
         return Comparisons(tuple(features), partial(_of_items, items, Columns.of(header, ["id_a", "id_b"])), y)
     if items is not None:
-        raise ValueError(f"items are for columns id_a and id_b, there are {', '.join(header)}")
+        raise ValueError(f"items are for columns id_a and id_b, there are {listed(header)}")
     left, right = ([name[2:] for name in header if name.startswith(side)] for side in ("x_", "z_"))
     odd = sorted(set(left) ^ set(right))
     if odd:
         raise ValueError(f"there is no column {'z_' if odd[0] in left else 'x_'}{odd[0]} to compare with")
     if not left:
         others = "; for labelled rows, give --label COLUMN" if needs_y else ""
-        raise ValueError(
-            f"comparisons need columns x_* and z_*, or id_a and id_b, not {', '.join(header)}{others}"
-        )
+        raise ValueError(f"comparisons need columns x_* and z_*, or id_a and id_b, not {listed(header)}{others}")
     left = matching(left, features or ["*"])
     if not left:
         raise ValueError("no feature is left")
@@ -127,7 +125,7 @@ def comparisons(
 def read_items(rows: Rows, patterns: Sequence[str] = ()) -> tuple[list[str], dict[str, list[float]]]:
     """The features and the points of a table of items, by their column id."""
     if "id" not in rows.header:
-        raise ValueError(f"{rows.name}: items need a column id, there are {', '.join(rows.header)}")
+        raise ValueError(f"{rows.name}: items need a column id, there are {listed(rows.header)}")
     names = [name for name in matching(rows.header, patterns or ["*"]) if name != "id"]
     key, features = Columns.of(rows.header, ["id"]), Columns.of(rows.header, names)
     found: dict[str, list[float]] = {}

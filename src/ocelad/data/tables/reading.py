@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from .lines import Csv, JsonLines, Lines, TextRows
 from .parquet import ParquetRows
-from .rows import Rows
+from .rows import Rows, listed
 
 Format = Literal["csv", "jsonl", "parquet"]
 _ENDINGS: dict[str, Format] = {
@@ -56,5 +56,5 @@ def _sensible(rows: Rows) -> Rows:
         raise ValueError(f"{rows.name}: it is empty: a header and rows are needed")
     twice = [name for name in rows.header if rows.header.count(name) > 1]
     if twice:
-        raise ValueError(f"{rows.name}: line 1: there are two columns {twice[0]!r}")
+        raise ValueError(f"{rows.name}: line 1: there are two columns {twice[0]!r}: {listed(rows.header)}")
     return rows

@@ -8,7 +8,8 @@ later can check that it is the same table.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -106,6 +107,24 @@ class Rows(Protocol):
     def pieces(self) -> Iterator[list[Row]]: ...
 
     def close(self) -> None: ...
+
+
+SHOWN = 12
+"""How many names of columns are shown in an error."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of columns for an error: all, or the first of many and the last, which often is the label.
+
+    >>> listed(["a", "b"]), listed([f"f{k}" for k in range(100)])
+    ('a, b', 'f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, ..., f99')
+
+    Where most are numbers such as 5.1, the header is missing, and that is said, too.
+    """
+    few = list(names) if len(names) <= SHOWN else [*names[: SHOWN - 1], "...", names[-1]]
+    numbers = sum(bool(re.fullmatch(r"[+-]?\d*[.,]\d+", name)) for name in names)
+    hint = " (line 1 must have the names of the columns)" if 2 * numbers >= len(names) > 0 else ""
+    return ", ".join(few) + hint
 
 
 def flat(record: dict[str, Any]) -> dict[str, Any]:
