@@ -139,3 +139,12 @@ def test_an_error_keeps_the_name_that_it_has(tmp_path):
     assert caught.value.filename == str(tmp_path / "other")
     with pytest.raises(OSError, match="own words"), files.named(tmp_path / "this"):
         raise OSError("own words")
+
+
+def test_no_error_of_a_file_has_its_number(monkeypatch, capsys, folder):
+    def refused(*_):
+        raise PermissionError(errno.EACCES, "Permission denied", "somewhere.csv")
+
+    monkeypatch.setattr("ocelad.cli.track.Stopping.__enter__", refused)
+    assert run(monkeypatch, "track", str(folder / "pairs.csv")) == 1
+    assert capsys.readouterr().err == "Error: somewhere.csv: Permission denied\n"

@@ -44,5 +44,5 @@ def test_the_bar_of_a_run_shows_all_measures(monkeypatch, capsys, tmp_path):
     (tmp_path / "t.csv").write_text("x_a,z_a,y\n" + "0,1,1\n0,9,-1\n3,3.5,1\n" * 20)
     assert run(monkeypatch, "track", str(tmp_path / "t.csv"), "--out", str(tmp_path / "run")) in (0, None)
     said = capsys.readouterr().err
-    for word in ("comparisons/s", "accuracy 0.", "(majority 0.667)", "AUC ", "log loss ", "calibration error "):
+    for word in ("t.csv: 60 in 00:", "accuracy 0.", "(majority 0.667)", "AUC ", "log loss ", "calibration error "):
         assert word in said

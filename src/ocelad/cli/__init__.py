@@ -78,7 +78,10 @@ class LazyGroup(click.Group):
             )  # else Python tries once more, at its end
             sys.exit(128 + 13)  # as if by SIGPIPE
         except (ValueError, ImportError, OSError, EOFError) as error:
-            raise click.ClickException(str(error)) from None
+            words = str(error)
+            if isinstance(error, OSError) and error.filename is not None and error.strerror:
+                words = f"{error.filename}: {error.strerror}"  # without the number
+            raise click.ClickException(words) from None
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         for job, names in JOBS.items():

@@ -239,7 +239,12 @@ def _show(run: Run, echo: bool) -> None:
     shown = 0.0
     if echo:
         click.echo(PREDICTIONS)
-    with progress(unit=" comparisons", initial=run.t, mininterval=0.5, desc=run.rows.name) as bar:
+    look: dict[str, Any] = {
+        "unit": " comparisons",
+        "mininterval": 0.5,
+        "bar_format": "{desc}: {n_fmt} in {elapsed}{postfix}",
+    }
+    with progress(desc=run.rows.name, initial=run.t, **look) as bar:
         for count in _named(run):
             if time.monotonic() - shown > 0.5:  # the AUC is a sum over thousands of bins
                 bar.set_postfix_str(_briefly(run), refresh=False)
