@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ocelad.data import DriftingTopics, LabelledTexts, TextStream, adjacent
+from ocelad.data.mojibake import repair
 from ocelad.data.tfidf import clean
 
 TEXTS = [
@@ -36,6 +37,40 @@ TEXTS = [
 )
 def test_hashtags_links_and_handles_go(text, left):
     assert clean(text).split() == left
+
+
+AS_WRITTEN = ["don’t", "“yes”", "Español, mañana à São José", "5 € – now…", "🚨 call 🇺🇸", "it’s ✔ →"]  # noqa: RUF001
+
+
+@pytest.mark.parametrize("text", AS_WRITTEN)
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_utf_8_that_was_read_as_something_else_is_repaired(text, encoding):
+    def misread(text):  # a byte that is undefined is kept, as browsers do
+        return "".join(bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in text.encode())
+
+    assert repair(text) == text
+    assert misread(text) != text
+    assert repair(misread(text)) == text
+    assert repair(misread(misread(text))) == text
+
+
+@pytest.mark.parametrize("text", ["«LIBERTÉ»", "“AMANHÔ", "«Bébé»”", "Å… ja", "château", "ÂME", "½ ¿qué?"])
+def test_what_was_written_on_purpose_is_no_mojibake(text):
+    assert repair(text) == text
+
+
+@pytest.mark.parametrize(
+    "damaged", ["donâ€™t raise taxes", "don\ufffdt raise\ufffd taxes", "don&amp;#39;t raise taxes"]
+)
+def test_damaged_texts_have_the_stems_of_whole_ones(damaged):
+    every_word = TextStream(stop_words=())
+    assert every_word.stems(damaged) == every_word.stems("don\u2019t raise taxes") == ["don't", "rais", "tax"]
+
+
+def test_bytes_of_windows_in_a_table_are_letters(tmp_path):
+    row = "1,a,“café” ".encode() + "don’t “café”".encode("cp1252")  # noqa: RUF001
+    (tmp_path / "texts.csv").write_bytes(b"t,label,text\n" + row + b"\n")
+    assert LabelledTexts.read(tmp_path / "texts.csv").texts == ("“café” don’t “café”",)  # noqa: RUF001
 
 
 @given(st.lists(st.sampled_from(["#tax", "@house", "https://t.co/x", "taxes", "cut"]), max_size=12))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import re
@@ -18,11 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .mojibake import windows_1252
 from .tables import BadRow, Columns, Row, read_rows
 from .tables.reading import Format
 
 TIMES = ("t", "time", "timestamp", "date", "created_at")
 """Names of columns that are taken for the time, unless one is named."""
+
+_NOT_UTF_8 = "ocelad.windows-1252"
+codecs.register_error(_NOT_UTF_8, windows_1252)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +117,7 @@ def _opened(path: str, format: Format | None) -> tuple[str, Sequence[str], Itera
 def _csv(path: str, tabs: bool) -> Iterator[Row]:
     zipped = path.lower().endswith(".gz")
     binary = sys.stdin.buffer if path == "-" else gzip.open(path) if zipped else open(path, "rb")  # noqa: SIM115
-    with TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="") as file:
+    with TextIOWrapper(binary, encoding="utf-8-sig", errors=_NOT_UTF_8, newline="") as file:
         reader = csv.reader(file, delimiter="\t" if tabs else ",", strict=True)
         line, width = 1, 0
         try:

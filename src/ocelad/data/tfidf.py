@@ -5,7 +5,6 @@ row_s = count of s in the text * idf_s, of length one,      idf_s = 1 + log((1 +
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 import zlib
@@ -18,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ..protocols import Array
+from .mojibake import repair
 
 CACHED = 1 << 16
 """The size of the cache of stems; an endless stream has no end of words."""
@@ -33,12 +33,12 @@ _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 
 
 def clean(text: str) -> str:
-    """The text without hashtags, links and handles, nor the marks that stand for them.
+    """The text, repaired, without hashtags, links and handles, nor the marks that stand for them.
 
     >>> clean("RT @someone: lower #taxes &amp; more jobs https://example.org/x URL").split()
     [':', 'lower', '&', 'more', 'jobs']
     """
-    text = unicodedata.normalize("NFKC", html.unescape(text))  # one way to write an accent, a # or an @
+    text = unicodedata.normalize("NFKC", repair(text))  # one way to write an accent, a # or an @
     text = _UNSEEN.sub("", text)
     return _TAGS.sub(" ", _LINKS.sub(" ", text))
 
