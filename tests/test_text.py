@@ -108,6 +108,12 @@ def test_counts_may_go_on_in_any_pieces():
     assert whole.idf[1] < whole.idf[0]  # families are mentioned more often
 
 
+def test_a_stem_is_spelled_as_its_most_frequent_word():
+    texts = ["Immigration and immigrants", "immigration!", "taxes, tax, taxes", "cuts"]
+    stream = TextStream(["immigr", "tax", "famili"])
+    assert stream.spelled(texts) == ["immigration", "taxes", "famili"]  # a stem that nobody says stays
+
+
 def test_hashing_takes_any_word_and_is_the_same_in_every_process():
     stream = TextStream(32, hashed=True)
     rows = stream.transform(["never seen before", "never heard"])

@@ -33,7 +33,9 @@ def repair(text: str) -> str:
     "'We don\\u2019t agree & won\\u2019t, says Jos\\xe9'"
     """
     for _ in range(PASSES):
-        before, text = text, _WRONG.sub(_decoded, html.unescape(text))
+        before, text = text, html.unescape(text)
+        if not text.isascii():
+            text = _WRONG.sub(_decoded, text)
         if text == before:
             break
     return _APOSTROPHE.sub("\u2019", text).replace("\ufffd", " ") if "\ufffd" in text else text

@@ -38,8 +38,9 @@ def clean(text: str) -> str:
     >>> clean("RT @someone: lower #taxes &amp; more jobs https://example.org/x URL").split()
     [':', 'lower', '&', 'more', 'jobs']
     """
-    text = unicodedata.normalize("NFKC", repair(text))  # one way to write an accent, a # or an @
-    text = _UNSEEN.sub("", text)
+    text = repair(text)
+    if not text.isascii():
+        text = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))  # one way to write an accent, a # or an @
     return _TAGS.sub(" ", _LINKS.sub(" ", text))
 
 
@@ -105,10 +106,27 @@ class TextStream:
         >>> TextStream().stems("We don't need the #taxes that they've been raising on families!")
         ['need', 'rais', 'famili']
         """
+        return [self._stem(word) for word in self._words(text)]
+
+    def _words(self, text: str) -> list[str]:
         if not isinstance(text, str):
             raise ValueError(f"texts must be strings, got {text!r}")
         words = (word.replace("\u2019", "'") for word in _WORD.findall(clean(text).lower()))
-        return [self._stem(word) for word in words if len(word) > 1 and not self._empty(word)]
+        return [word for word in words if len(word) > 1 and not self._empty(word)]
+
+    def spelled(self, texts: Iterable[str]) -> list[str]:
+        """For each of ``names`` the most frequent word of that stem in these texts, for people to read.
+
+        >>> texts = ["Cuts to taxes help families", "Families need tax cuts", "a tax on a family"]
+        >>> stream = TextStream(3).fit(texts)
+        >>> stream.names, stream.spelled(texts)
+        (['famili', 'tax', 'cut'], ['families', 'tax', 'cuts'])
+        """
+        counts = Counter(word for text in _several(texts) for word in self._words(text))
+        found: dict[str, str] = {}
+        for word in sorted(counts, key=lambda word: (-counts[word], word)):
+            found.setdefault(self._stem(word), word)
+        return [found.get(name, name) for name in self.names]
 
     def _empty(self, word: str) -> bool:
         """Whether a word says nothing: don't and they've as little as do and they."""
