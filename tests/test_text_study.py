@@ -14,6 +14,7 @@ import pytest
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.colors import to_hex
 from matplotlib.text import Text
 from sklearn.metrics import roc_auc_score
 
@@ -258,6 +259,45 @@ def test_no_two_words_of_a_figure_overlap(results, name):
 def test_sixty_words_find_a_place(results):
     figure = plots.words(results, {"end": len(results.looks) - 1}, top=40)
     assert len(figure.axes[0].texts) == 40
+
+
+def test_words_that_lie_in_a_knot_find_a_place_near_it_and_no_line_crosses_them(results):
+    angles = np.random.default_rng(0).permutation(np.arange(len(results.stems)))
+    maps = results.maps.copy()
+    maps[-1] = 1 + 0.01 * np.stack([np.cos(angles), np.sin(angles)])  # all in one corner
+    figure = plots.words(replace(results, maps=maps), {"end": len(maps) - 1}, top=40)
+    axes = figure.axes[0]
+    assert len(axes.texts) == 40
+    assert len(axes.get_lines()) == 2  # the axes of the map, and no other
+    knot = axes.transData.transform((1, 1))
+    places = [axes.transData.transform(text.get_position()) for text in axes.texts]
+    inside = axes.get_window_extent()
+    assert np.hypot(*(places - knot).T).max() < 0.6 * inside.width
+    assert all(
+        inside.x0 < box.x0 < box.x1 < inside.x1 for box in (text.get_window_extent() for text in axes.texts)
+    )
+
+
+def test_words_are_whole_and_events_have_their_names(results):
+    told = replace(results, words=[f"{stem}ness" for stem in results.stems])
+    event = np.datetime64("2030-01-13")
+    figure = plots.words(told, told.moments(event, "the vote of $5"), top=10)
+    assert all(text.get_text().endswith("ness") for axes in figure.axes for text in axes.texts)
+    assert r"before the vote of \$5" in figure.axes[1].get_title()
+    assert r"after the vote of \$5" in figure.axes[2].get_title()
+
+
+def test_the_legend_has_only_what_is_shown(results):
+    leaning = np.where(results.leaning == 1, 0, results.leaning)
+    figure = plots.words(replace(results, leaning=leaning), top=30)
+    shown = {to_hex(text.get_color()) for axes in figure.axes for text in axes.texts}
+    (legend,) = figure.legends
+    assert {to_hex(handle.get_color()) for handle in legend.legend_handles} == shown
+    assert len(shown) < len(results.texts.classes)
+    labels = np.where(results.texts.labels == 1, 0, results.texts.labels)
+    figure = plots.text_embeddings(replace(results, texts=replace(results.texts, labels=labels)))
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == [name for k, name in enumerate(results.texts.classes) if k != 1]
 
 
 def test_pictures_show_what_was_found(results):

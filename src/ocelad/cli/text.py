@@ -130,12 +130,12 @@ def _stem(results: TextResults, word: str) -> str:
 
 def _write(results: TextResults, events: dict[str, np.datetime64], stems: tuple[str, ...], out: Path) -> None:
     write_text(out / "summary.json", json.dumps(results.summary(), indent=1) + "\n")
-    event = min(events.values()) if events else None
+    name = min(events, key=lambda name: events[name], default="the greatest change")
     figures = {
         "texts-per-day": plots.texts_per_day(results, events),
         "embedding": plots.text_embeddings(results),
         "errors": plots.text_errors(results),
-        "words": plots.words(results, results.moments(event)),
+        "words": plots.words(results, results.moments(events.get(name), name)),
         "relevance": plots.stem_relevance(results, stems, events),
     }
     for name, figure in figures.items():

@@ -1,4 +1,4 @@
-"""Words beside points, none on top of another: each goes to the nearest free place, with a line if that is far."""
+"""Words in a picture, none on top of another, and names of moments above a panel."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from .style import note, plain
 
 TURN = 0.9  # radians from one place that is tried to the next, on a spiral
 GROWTH = 0.35  # points farther out, each time
-FAR = 9.0  # points from which on a line leads back
 TRIES = 4000
+ROUNDS = 300
 
 
 def place_labels(
     axes: Any, points: Array, words: Sequence[str], colours: Sequence[str], size: float = 8.0
 ) -> None:
-    """Write a word near each point, the first ones nearest. The layout of the figure stays as it is from then on.
+    """Write a word at each point, moved apart as far as needed. The layout of the figure stays as it is from then
+    on.
 
-    A word for which there is no free place within the axes is left out.
+    There are no lines back to the points: where many words lie together these would be a knot, and how the words
+    lie to one another can be seen without. A word for which there is no free place within the axes is left out.
     """
     from matplotlib.patheffects import withStroke
 
@@ -29,38 +31,57 @@ def place_labels(
     figure.canvas.draw()  # where the axes are is known only then
     figure.set_layout_engine("none")
     unit, inside = figure.dpi / 72, axes.get_window_extent()
-    middles, halves = np.zeros((0, 2)), np.zeros((0, 2))
-    for point, word, colour in zip(axes.transData.transform(points), words, colours, strict=True):
-        box = _box(axes, word, size)
-        half = np.array([box.width, 0.8 * box.height]) / 2 + 0.8 * unit  # a line's height has air in it
-        turns = np.arange(TRIES)
-        offsets = GROWTH * unit * turns[:, None] * np.stack([np.cos(TURN * turns), np.sin(TURN * turns)], axis=1)
-        places = point + offsets
-        low, high = np.array([inside.x0, inside.y0]) + half, np.array([inside.x1, inside.y1]) - half
-        free = ((places >= low) & (places <= high)).all(axis=1)
-        gaps = np.abs(places[:, None] - middles) - (half + halves)
-        free &= (gaps > 0).any(axis=2).all(axis=1)
-        if not free.any():
-            continue
-        place = places[free.argmax()]
-        middles, halves = np.vstack([middles, place]), np.vstack([halves, half])
-        offset = (place - point) / unit
-        near = np.hypot(*offset) <= FAR
-        if not near:
-            axes.plot(*axes.transData.inverted().transform(point), ".", ms=3, color=colour, zorder=1)
-        line = {"arrowstyle": "-", "color": "0.7", "lw": 0.5, "shrinkA": 0, "shrinkB": 1, "zorder": 0.5}
-        axes.annotate(
-            word,
-            axes.transData.inverted().transform(point),
-            xytext=offset,
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=size,
-            color=colour,
-            arrowprops=None if near else line,
-            path_effects=[withStroke(linewidth=1.5, foreground="white")],  # dots and lines pass behind
-        )
+    words = [plain(word) for word in words]
+    sizes = [_box(axes, word, size) for word in words]
+    halves = np.array([[box.width, 0.8 * box.height] for box in sizes]) / 2 + 0.8 * unit  # a line has air in it
+    inner = inside.padded(-2 * unit)
+    frame = np.array([inner.min, inner.max])
+    places = move_apart(axes.transData.transform(points), halves, frame)
+    halo = [withStroke(linewidth=1.5, foreground="white")]  # the axes' lines pass behind
+    look = {"ha": "center", "va": "center", "fontsize": size, "path_effects": halo}
+    for place, word, colour in zip(free_places(places, halves, frame, unit), words, colours, strict=True):
+        if np.isfinite(place).all():
+            axes.text(*axes.transData.inverted().transform(place), word, color=colour, **look)
+
+
+def move_apart(points: Array, halves: Array, frame: Array) -> Array:
+    """Centres of boxes of these half widths and heights, which keep their arrangement and hardly overlap.
+
+    Each pair that overlaps moves apart along the line between the two, again and again, and all are drawn back a
+    little.
+    """
+    order = np.arange(len(points))
+    turned = np.stack(
+        [np.cos(2.4 * order), np.sin(2.4 * order)], axis=1
+    )  # points in one place have directions, too
+    places = points + 0.01 * halves.max(initial=1.0) * np.sqrt(order)[:, None] * turned
+    reach = halves[:, None] + halves
+    for step in range(ROUNDS):
+        apart = places[:, None] - places
+        overlap = np.maximum(reach - np.abs(apart), 0.0) * (1 - np.eye(len(points)))[:, :, None]
+        hit = overlap.min(axis=2) > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.nanmin(np.where(hit[:, :, None], overlap / np.abs(apart), np.inf), axis=2, initial=2.0)
+        moved = (np.where(hit, share, 0.0)[:, :, None] * apart).sum(axis=1) / np.maximum(hit.sum(axis=1), 2)[
+            :, None
+        ]
+        drawn_back = 0.02 * (1 - step / ROUNDS) * (points - places)
+        places = np.clip(places + moved + drawn_back, frame[0] + halves, frame[1] - halves)
+    return places
+
+
+def free_places(places: Array, halves: Array, frame: Array, unit: float) -> Array:
+    """The nearest place to each where its box overlaps none of those before it; NaN if the frame has none."""
+    turns = np.arange(TRIES)
+    spiral = GROWTH * unit * turns[:, None] * np.stack([np.cos(TURN * turns), np.sin(TURN * turns)], axis=1)
+    found = np.full_like(places, np.nan)
+    for k, half in enumerate(halves):
+        tried = places[k] + spiral
+        free = ((tried >= frame[0] + half) & (tried <= frame[1] - half)).all(axis=1)
+        free &= ~(np.abs(tried[:, None] - found[:k]) < half + halves[:k]).all(axis=2).any(axis=1)
+        if free.any():
+            found[k] = tried[free.argmax()]
+    return found
 
 
 def _box(axes: Any, words: str, size: float) -> Any:

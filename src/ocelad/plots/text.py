@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -54,14 +55,15 @@ def text_embeddings(results: TextResults) -> Figure:
         dimensions, k = results.study.dimensions, results.study.k
         axes.set(title=f"{name}: {k}-NN error in {dimensions}-D {error:.1%}", xticks=[], yticks=[])
         axes.set(xlabel="first dimension", ylabel="second dimension")
-    _label_legend(figure, results.texts.classes)
+    looks = zip(results.texts.classes, cycle(COLOURS), cycle(MARKERS), strict=False)
+    _label_legend(figure, {name: look for k, (name, *look) in enumerate(looks) if k in labels})
     return figure
 
 
 def words(results: TextResults, moments: Mapping[str, int] | None = None, top: int = 60) -> Figure:
     """The stems that count most in the metric at some moments, where a text of that stem alone would lie.
 
-    Colours tell in the texts of which label a stem has weighed most of late.
+    Each is shown by its most frequent word. Colours tell in the texts of which label it has weighed most of late.
     """
     moments = results.moments() if moments is None else moments
     rows = -(-len(moments) // 2)
@@ -78,11 +80,13 @@ def words(results: TextResults, moments: Mapping[str, int] | None = None, top: i
         axes.axhline(0, color="0.9", lw=0.8, zorder=0)
         axes.axvline(0, color="0.9", lw=0.8, zorder=0)
         day = np.datetime_as_string(results.times([look])[0], unit="D")
-        axes.set(title=f"{name}, {day}", xlabel="first dimension", ylabel="second dimension")
-    _label_legend(figure, results.texts.classes)
+        axes.set(title=fill(plain(f"{name}, {day}"), 44), xlabel="first dimension", ylabel="second dimension")
+    shades = [_dark(COLOURS[k % len(COLOURS)]) for k in range(len(results.texts.classes))]
+    found = {int(label) for look in most for label in results.leaning[look][most[look]]}
+    _label_legend(figure, {results.texts.classes[k]: (shades[k], "s") for k in sorted(found)})
     for axes, look in zip(panels.flat, moments.values(), strict=False):
-        colours = [_dark(COLOURS[k % len(COLOURS)]) for k in results.leaning[look][most[look]]]
-        place_labels(axes, places[look][most[look]], [results.stems[k] for k in most[look]], colours, size=8)
+        colours = [shades[label] for label in results.leaning[look][most[look]]]
+        place_labels(axes, places[look][most[look]], [results.words[k] for k in most[look]], colours, size=8)
     return figure
 
 
@@ -140,14 +144,15 @@ def _frame(axes: Any, low: Any, high: Any, margin: float) -> None:
     axes.set(xlim=(low[0] - air[0], high[0] + air[0]), ylim=(low[1] - air[1], high[1] + air[1]))
 
 
-def _label_legend(figure: Any, classes: Sequence[str]) -> None:
+def _label_legend(figure: Any, looks: Mapping[str, Sequence[Any]]) -> None:
+    """Below all, the colour and the marker of each label."""
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], color=colour, marker=marker, ls="", label=plain(name))
-        for name, colour, marker in zip(classes, cycle(COLOURS), cycle(MARKERS), strict=False)
+        for name, (colour, marker) in looks.items()
     ]
-    look = {"loc": "outside lower center", "ncols": min(7, len(classes)), "frameon": False, "fontsize": 9}
+    look = {"loc": "outside lower center", "ncols": min(7, len(looks)), "frameon": False, "fontsize": 9}
     figure.legend(handles=handles, **look)
 
 

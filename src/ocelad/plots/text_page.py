@@ -17,8 +17,9 @@ CAPTIONS = {
     "embedding": "The window's texts in the metric learned up to its midpoint, and in PCA of the window itself.",
     "errors": "Left, how often the nearest neighbours of a text have another label; right, how well comparisons "
     "were foretold before they were learned.",
-    "words": "The stems that count most in the metric, where a text of that stem alone would lie; colours tell in "
-    "the texts of which label a stem has weighed most of late. Consecutive pictures are aligned.",
+    "words": "The words that count most in the metric, where a text of that word alone would lie; those that "
+    "would hide one another are moved apart. Colours tell in the texts of which label a word has weighed most of "
+    "late. Consecutive pictures are aligned.",
     "relevance": "The share of single stems in the metric, over time.",
 }
 

@@ -31,14 +31,16 @@ from .text_options import TextStudy
 class TextResults:
     """All that the study finds; nothing is drawn.
 
-    ``embeddings`` are places of the window's texts; ``looks`` says how many texts had been seen each time the
-    metric was looked at, ``relevance`` is each stem's share of its diagonal then, ``maps`` its first two
-    dimensions, each turned towards the one before.
+    ``words`` has the most frequent word of each stem, for people to read; ``embeddings`` are places of the
+    window's texts; ``looks`` says how many texts had been seen each time the metric was looked at, ``relevance``
+    is each stem's share of its diagonal then, ``maps`` its first two dimensions, each turned towards the one
+    before.
     """
 
     study: TextStudy
     texts: LabelledTexts
     stems: list[str]
+    words: list[str]
     window: slice
     unique: Integers  # texts of the window that are no repetition of another, counted from its start
     loo_knn_error: dict[str, dict[str, float]]
@@ -66,12 +68,12 @@ class TextResults:
         first = max(0, len(self.looks) // 4 - span)
         return self.times()[first + int(moved[first:].argmax()) + span]
 
-    def moments(self, event: np.datetime64 | None = None) -> dict[str, int]:
-        """Looks worth a picture: early, before and after an event, and at the end."""
+    def moments(self, event: np.datetime64 | None = None, name: str = "the event") -> dict[str, int]:
+        """Looks worth a picture: early, before and after an event of that name, and at the end."""
         span, last = max(1, len(self.looks) // 20), len(self.looks) - 1
         at = int(np.searchsorted(self.times(), self.event() if event is None else event))
         at = min(max(at, 1), last)
-        return {"early": span, "before the event": at - 1, "after the event": min(at + span, last), "end": last}
+        return {"early": span, f"before {name}": at - 1, f"after {name}": min(at + span, last), "end": last}
 
     def fastest(self, count: int) -> Integers:
         """The stems whose relevance has changed most after the first twentieth, the most relevant first."""
@@ -156,6 +158,7 @@ def run_text(
         study=study,
         texts=texts,
         stems=front.names,
+        words=front.spelled(texts.texts),
         window=window,
         unique=unique,
         loo_knn_error={
