@@ -285,6 +285,8 @@ def test_words_are_whole_and_events_have_their_names(results):
     assert all(text.get_text().endswith("ness") for axes in figure.axes for text in axes.texts)
     assert r"before the vote of \$5" in figure.axes[1].get_title()
     assert r"after the vote of \$5" in figure.axes[2].get_title()
+    (legend,) = plots.stem_relevance(told, stems=told.stems[:1]).axes[0].get_legend().get_texts()
+    assert legend.get_text() == told.words[0]
 
 
 def test_the_legend_has_only_what_is_shown(results):
@@ -302,13 +304,27 @@ def test_the_legend_has_only_what_is_shown(results):
 
 def test_pictures_show_what_was_found(results):
     drawn = plots.stem_relevance(results, stems=results.stems[:2]).axes[0]
-    np.testing.assert_allclose(drawn.get_lines()[1].get_ydata(), 100 * results.relevance[:, 1])
+    last = np.median(results.relevance[-2:, 1])  # of 40 looks, smoothed over a twentieth
+    assert drawn.get_lines()[1].get_ydata()[-1] == pytest.approx(100 * last)
     with pytest.raises(ValueError, match="'nobody-says-this' is not"):
         plots.stem_relevance(results, stems=["nobody-says-this"])
     per_day = plots.texts_per_day(results).axes[0]
     tops = sum(patch.get_data().values - patch.get_data().baseline for patch in per_day.patches[:4])
     assert tops.sum() == len(results.texts)
-    assert len(results.fastest(6)) == 6
+    assert len(results.telling(6)) == 6
+
+
+def test_words_that_matter_and_change_are_chosen_and_not_those_of_a_single_look(results):
+    looks = np.arange(200)
+    relevance = np.full((200, 4), 0.1)
+    relevance[100, 0] = 0.9  # one look
+    relevance[:, 1] = np.where(looks < 100, 0.01, 0.02)  # changes, and hardly counts
+    relevance[:, 2] = np.where(looks < 100, 0.3, 0.2)
+    relevance[:, 3] = 0.4  # counts, and does not change
+    told = replace(results, relevance=relevance, looks=looks + 1, stems=list("abcd"))
+    assert told.telling(2).tolist() == [2, 1]
+    np.testing.assert_array_equal(told.smooth_relevance[:, 0], 0.1)
+    assert told.smooth_relevance[99, 2] == 0.3  # nothing later enters
 
 
 # The command

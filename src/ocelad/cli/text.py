@@ -71,7 +71,7 @@ def _option(name: str, words: str, **more: Any) -> Any:
     option(
         "stem",
         None,
-        "Show its relevance over time. May be repeated.  [default: those that change fastest]",
+        "Show its relevance over time. May be repeated.  [default: those that matter and change]",
         also=("stems",),
         multiple=True,
         metavar="WORD",

@@ -93,21 +93,20 @@ def words(results: TextResults, moments: Mapping[str, int] | None = None, top: i
 def stem_relevance(
     results: TextResults, stems: Sequence[str] = (), events: Events | None = None, top: int = 6
 ) -> Figure:
-    """The share of chosen stems in the metric over time, or of those that have changed fastest."""
+    """The share of chosen stems in the metric over time, smoothed; by default of those that matter and change."""
     for stem in stems:
         if stem not in results.stems:
             raise ValueError(f"stems must be among the {len(results.stems)} kept, which {stem!r} is not")
-    chosen = [results.stems.index(stem) for stem in stems] or results.fastest(top).tolist()
+    chosen = [results.stems.index(stem) for stem in stems] or results.telling(top).tolist()
     figure, axes = new_figure(size=(8, 3.8))
+    first = len(results.looks) // 20  # a metric of a few comparisons is all noise
+    times, shares = results.times()[first:], 100 * results.smooth_relevance[first:]
     for stem, (colour, dash) in zip(chosen, line_styles(PALETTE), strict=False):
-        share = 100 * results.relevance[:, stem]
-        axes.plot(results.times(), share, color=colour, ls=dash, lw=1.8, label=results.stems[stem])
-    start = results.times([len(results.looks) // 20])[0]  # a metric of a few comparisons is all noise
-    shown = results.relevance[len(results.looks) // 20 :, chosen]
-    axes.set(xlim=(start, results.times()[-1]), ylim=(0, 108 * shown.max() or 1.0))
+        axes.plot(times, shares[:, stem], color=colour, ls=dash, lw=1.8, label=plain(results.words[stem]))
+    axes.set(xlim=(times[0], times[-1]), ylim=(0, 1.08 * shares[:, chosen].max() or 1.0))
     axes.set(title="Which words matter when", ylabel="share of the metric, %")
     _dates(axes)
-    legend_beside(axes, "stem")
+    legend_beside(axes, "word")
     mark_dates([axes], dict(events or {}))
     return figure
 

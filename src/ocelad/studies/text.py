@@ -75,11 +75,22 @@ class TextResults:
         at = min(max(at, 1), last)
         return {"early": span, f"before {name}": at - 1, f"after {name}": min(at + span, last), "end": last}
 
-    def fastest(self, count: int) -> Integers:
-        """The stems whose relevance has changed most after the first twentieth, the most relevant first."""
-        later = self.relevance[len(self.looks) // 20 :]
-        chosen = np.argsort(-np.ptp(later, axis=0), kind="stable")[:count]
-        return chosen[np.argsort(-later[:, chosen].max(axis=0), kind="stable")]
+    @property
+    def smooth_relevance(self) -> Array:
+        """The median of ``relevance`` over the latest twentieth of the looks, nothing later: experts change places
+        at each comparison, so that a single look is noisy."""
+        span = max(1, len(self.looks) // 20)
+        return np.array(
+            [np.median(self.relevance[max(0, k - span) : k], axis=0) for k in range(1, len(self.looks) + 1)]
+        )
+
+    def telling(self, count: int) -> Integers:
+        """The stems that matter, and whose weight changes: by their mean share times how far it ranges, smoothed
+        and but for the lowest and the highest twentieth. Those that count most at the end come first."""
+        later = self.smooth_relevance[len(self.looks) // 20 :]
+        low, high = np.percentile(later, [5, 95], axis=0)
+        chosen = np.argsort(-later.mean(axis=0) * (high - low), kind="stable")[:count]
+        return chosen[np.argsort(-later[-1, chosen], kind="stable")]
 
     def summary(self) -> dict[str, Any]:
         """The figures, as summary.json has them; None for what too few texts say nothing about."""
