@@ -84,7 +84,7 @@ def run() -> None:
         table = Path(folder) / "table.csv"
         table.write_text("\n".join([",".join([*names, "y"]), *rows]))
         cli.main(["track", str(table), "--out", folder, "--every", "25"], standalone_mode=False)
-        figure = plots.timeline(read_timeline(Path(folder) / "timeline.csv"))
+        figure = plots.timeline(read_timeline(Path(folder) / "timeline.csv"), "drifting clusters")
     figure.savefig(IMAGES / "timeline.png", dpi=100)
 
 

@@ -49,7 +49,7 @@ def plot(
         if not line.exists():
             raise ValueError(f"{where}: there is no time line: a run writes a row every --every comparisons")
         with reading("PATH"):
-            figure: Any = plots.timeline(read_timeline(line))
+            figure: Any = plots.timeline(read_timeline(line), _name(line))
     elif kind == "metric":
         figure = plots.heat_map(saved_metric(path)).figure
     else:
@@ -61,6 +61,12 @@ def plot(
     with writing("--out"):
         figure.savefig(out, dpi=110)
     click.echo(out)
+
+
+def _name(line: Path) -> str:
+    """What a run is called: as its folder."""
+    line = line.resolve()
+    return line.parent.name if line.name == "timeline.csv" else line.name
 
 
 def _embedding(tracker: MetricTracker, rows: Rows, label: str) -> Any:

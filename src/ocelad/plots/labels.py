@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..protocols import Array
-from .style import note, plain
+from ..watch.alarms import Event
+from .style import legend_beside, note, plain
 
 TURN = 0.9  # radians from one place that is tried to the next, on a spiral
 GROWTH = 0.35  # points farther out, each time
 TRIES = 4000
 ROUNDS = 300
+EVENTS = 8  # the largest number of events that are named in the plot
 
 
 def place_labels(
@@ -93,19 +95,44 @@ def _box(axes: Any, words: str, size: float) -> Any:
 
 
 def mark_dates(panels: Sequence[Any], events: dict[str, np.datetime64]) -> None:
-    """A line at each date through all panels, its name above the first, in another row where two would collide."""
-    top, figure = panels[0], panels[0].figure
-    figure.canvas.draw()
-    unit, right = figure.dpi / 72, top.get_window_extent().x1
-    ends: list[float] = []  # of the last name in each row
-    for name, when in sorted(events.items(), key=lambda item: item[1]):
+    """A line at each date through all panels, and its name above the first."""
+    dates = sorted(events.items(), key=lambda item: item[1])
+    for _, when in dates:
         for axes in panels:
             axes.axvline(when, color="0.25", lw=0.9, ls="--", zorder=2.5)
-        width = _box(top, plain(name), 8.0).width
-        line = top.transData.transform((top.convert_xunits(when), 0))[0]
-        x = min(line - 2 * unit, right - width)
-        row = next((k for k, end in enumerate(ends) if end < x), len(ends))
-        ends[row : row + 1] = [x + width + 6 * unit]
-        note(top, plain(name), when, 1.0, ((x - line) / unit, 3 + 10 * row))
-    if ends:
-        top.set_title(top.get_title(), pad=6 + 10 * len(ends))
+    name_above(panels[0], [(plain(name), when) for name, when in dates])
+
+
+def mark_events(axes: Any, events: Sequence[Event], named: bool = True) -> None:
+    """A line at each event, solid for a jump and dotted for a drift, with its name above the axes or, of many
+    events, in the legend.
+
+    The limits of the axes must be set; many lines are thin, to hide nothing.
+    """
+    few = len(events) <= EVENTS
+    lines: dict[str, Any] = {}
+    for event in events:
+        style = {"color": "black", "lw": 1.4 if few else 0.6, "ls": "-" if event.kind == "jump" else ":"}
+        lines.setdefault(event.kind, axes.axvline(event.t, **style))
+    if named and few:
+        name_above(axes, [(event.kind, event.t) for event in events])
+    elif named:
+        legend = axes.get_legend()
+        legend_beside(axes, legend.get_title().get_text() if legend else None, lines)
+
+
+def name_above(axes: Any, names: Sequence[tuple[str, Any]]) -> None:
+    """Names above the axes, where no curve is, each beginning at its x, in another row where two would collide."""
+    if not names:
+        return
+    axes.figure.canvas.draw()
+    unit, right = axes.figure.dpi / 72, axes.get_window_extent().x1
+    ends: list[float] = []  # of the last name in each row
+    for name, x in names:
+        width = _box(axes, name, 8.0).width
+        line = axes.transData.transform((axes.convert_xunits(x), 0))[0]
+        start = min(line - 2 * unit, right - width)
+        row = next((k for k, end in enumerate(ends) if end < start), len(ends))
+        ends[row : row + 1] = [start + width + 6 * unit]
+        note(axes, name, x, 1.0, ((start - line) / unit, 4 + 10 * row))
+    axes.set_title(axes.get_title(), pad=7 + 10 * len(ends))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import cycle, pairwise
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..protocols import Array
-from ..watch.alarms import Event
 from ..watch.history import weights_by_name
 
 if TYPE_CHECKING:
@@ -31,10 +30,6 @@ PALETTE = [*(colour for colour in COLOURS if colour != "#7F7F7F"), "black"]
 def line_styles(colours: Sequence[str] = COLOURS) -> Iterator[tuple[str, str]]:
     """A colour and a dash for each of any number of lines."""
     return cycle([(colour, dash) for dash in ("-", "--", ":") for colour in colours])
-
-
-EVENTS = 8
-"""The largest number of events that are labelled in the plot."""
 
 
 def pyplot() -> Any:
@@ -78,8 +73,12 @@ def plain(words: str) -> str:
     return f" {words}" if words.startswith("_") else words
 
 
+HIGH = 14
+"""Entries of a legend beside a panel; more have a second column, so that they do not stretch the figure."""
+
+
 def legend_beside(axes: Any, title: str | None, lines: dict[str, Any] | None = None) -> None:
-    """Beside the axes, the last on top as in a stack; then these lines, by their names."""
+    """Beside the axes, those of a stack as they lie on one another; then these lines, by their names."""
     handles, labels = axes.get_legend_handles_labels()
     order, lines = -1 if title == "memory" else 1, lines or {}
     axes.legend(
@@ -92,6 +91,7 @@ def legend_beside(axes: Any, title: str | None, lines: dict[str, Any] | None = N
         title_fontsize=8,
         frameon=False,
         labelspacing=0.3,
+        ncols=1 if len(handles) <= HIGH else 2,
         markerscale=2.0 if title == "label" else 1.0,
     )
 
@@ -100,35 +100,19 @@ SHADES = {"replay": ("PuBu_r", 0.0, 0.75), "euclid": ("Greys", 0.4, 0.4), "kerne
 """Colours of a kind of expert, for the shortest memory and for the longest; of others (viridis, .05, .97)."""
 
 
+SEEN = 0.005
+"""The least share of the picture of an expert whose band can be seen."""
+
+
 def stack_weights(axes: Any, t: ArrayLike, weights: Array, lengths: Array, kinds: Sequence[str]) -> None:
     """The weights of experts over time, by kind and length; within a kind dark is a short memory, light a long
-    one."""
+    one. The legend has those that can be seen."""
     named = weights_by_name(kinds, lengths, np.nan_to_num(weights))
     own, colours = [name.partition(" ")[0] for name in named], []
     for kind in dict.fromkeys(own):
         shades, first, last = SHADES.get(kind, ("viridis", 0.05, 0.97))
         colours += list(pyplot().get_cmap(shades)(np.linspace(first, last, own.count(kind))))
-    axes.stackplot(t, *named.values(), colors=colours, labels=[plain(name) for name in named])
+    names = [plain(name) if values.mean() >= SEEN else "_unseen" for name, values in named.items()]
+    axes.stackplot(t, *named.values(), colors=colours, labels=names)
     axes.set(ylabel="weight of expert", ylim=(0, 1))
     legend_beside(axes, "memory")
-
-
-def mark_events(axes: Any, events: Sequence[Event], named: bool = True) -> None:
-    """A line at each event, solid for a jump and dotted for a drift, with its name at the top or in the legend.
-
-    A name at the top needs an eighth of the axes, whose limits must be set; many lines are thin, to hide nothing.
-    """
-    (left, right), few = axes.get_xlim(), len(events) <= EVENTS
-    roomy = few and all(b.t - a.t >= (right - left) / EVENTS for a, b in pairwise(events))
-    lines: dict[str, Any] = {}
-    for event in events:
-        style = {"color": "black", "lw": 1.4 if few else 0.6, "ls": "-" if event.kind == "jump" else ":"}
-        lines.setdefault(event.kind, axes.axvline(event.t, **style))
-        if named and roomy:
-            last = right - event.t < (right - left) / EVENTS  # its name goes to the left, to stay within the axes
-            side, right_of = ("right", -3) if last else ("left", 3)
-            box = {"facecolor": "white", "alpha": 0.7, "lw": 0, "pad": 1}
-            note(axes, event.kind, event.t, 1.0, (right_of, -3), ha=side, va="top", bbox=box)
-    if named and not roomy:
-        legend = axes.get_legend()
-        legend_beside(axes, legend.get_title().get_text() if legend else None, lines)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from ..track import TimeLine
-from .style import COLOURS, Figure, legend_beside, mark_events, new_figure, stack_weights
+from .labels import mark_events
+from .style import COLOURS, Figure, legend_beside, new_figure, plain, stack_weights
 
 
-def timeline(line: TimeLine) -> Figure:
+def timeline(line: TimeLine, title: str | None = None) -> Figure:
     """Errors, weights of the experts and threshold over time; lines mark jumps (solid) and drifts (dotted).
 
     Parameters
     ----------
     line
         What `ocelad.track.read_timeline` reads.
+    title
+        What the run is called.
     """
     figure, (top, middle, low) = new_figure(3, 1, size=(8, 6.5), sharex=True, height_ratios=(3, 3, 2))
     smooth = _smoothed(line.error)
@@ -32,6 +35,8 @@ def timeline(line: TimeLine) -> Figure:
     low.set(title="Threshold on squared distances", ylabel="threshold", xlabel="comparisons seen")
     if len(line.t) > 1:
         low.set_xlim(line.t[0], line.t[-1])
+    if title is not None:
+        figure.suptitle(plain(title), fontweight="bold")
     for number, axes in enumerate((top, middle, low)):
         mark_events(axes, line.events, named=number == 0)
     return figure

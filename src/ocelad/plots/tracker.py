@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from ..tracker import MetricTracker
 from ..watch.history import History
-from .style import COLOURS, PALETTE, Axes, axes_or_new, legend_beside, mark_events, note, scatter, stack_weights
+from .labels import mark_events
+from .style import COLOURS, PALETTE, Axes, axes_or_new, legend_beside, note, scatter, stack_weights
 
 
 def _tracker(source: MetricTracker | History) -> MetricTracker:
