@@ -111,6 +111,39 @@ def test_embedding_has_the_shape_of_the_cloud_and_the_bar_lies_outside(shape):
         assert inside.y0 < y.min() <= y.max() < inside.y1
 
 
+@pytest.mark.parametrize("far", [1, 8])
+def test_a_few_points_far_away_do_not_squeeze_the_others(far):
+    tracker = MetricTracker(step=1e-6, scale=None, origin=1.0).partial_fit(np.ones((1, 2, 2)), [1])
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    X[:far, 0] += 1000.0
+    axes = plots.embedding(tracker, X, np.zeros(400))
+    (low, high), cloud = axes.get_xlim(), tracker.transform(X[far:])[:, 0]
+    assert low < cloud.min()
+    assert cloud.max() < high
+    assert np.ptp(cloud) > 0.5 * (high - low)
+    shown = "1 far point is not shown" if far == 1 else "8 far points are not shown"
+    assert shown in axes.get_xlabel()
+
+
+def test_points_on_a_line_and_rare_groups_are_all_shown():
+    tracker = MetricTracker(step=1e-6, scale=None, origin=1.0).partial_fit(np.ones((1, 2, 2)), [1])
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    X[:, 1] = np.arange(400) == 7  # but for one
+    X[:20, 0] += 1000.0  # a group of a twentieth
+    for points in (X, X[:3], X[:1]):
+        axes = plots.embedding(tracker, points, np.zeros(len(points)))
+        (x0, x1), (y0, y1) = axes.get_xlim(), axes.get_ylim()
+        assert all(x0 < x < x1 and y0 < y < y1 for x, y in tracker.transform(points))
+        assert axes.get_xlabel() == "first dimension"
+
+
+@pytest.mark.parametrize("many", [10, 600, 20_000])
+def test_markers_can_be_seen(many):
+    tracker = MetricTracker(step=1e-6, scale=None, origin=1.0).partial_fit(np.ones((1, 2, 2)), [1])
+    axes = plots.embedding(tracker, np.random.default_rng(0).normal(size=(many, 2)), np.zeros(many))
+    assert 3.0 <= np.sqrt(axes.collections[0].get_sizes()[0]) <= 6.0  # points across
+
+
 def lines_with(times):
     """A time line of 150,000 comparisons with jumps, and a drift at the end."""
     t = np.arange(500.0, 150_001.0, 500.0)

@@ -10,7 +10,7 @@ import numpy as np
 from ..data import DriftingClusters
 from ..protocols import Array
 from ..studies import Results, Study
-from .style import Figure, line_styles, new_figure, note, scatter, stack_weights
+from .style import Figure, limits, line_styles, marker_size, new_figure, note, scatter, stack_weights
 
 DRIFTS = {0.0: "static", 0.02: "slow drift", 0.05: "moderate drift", 0.15: "fast drift"}
 
@@ -114,6 +114,9 @@ def clusterings(data: DriftingClusters, dimensions: int = 3, points: int = 1000)
         for panel, (clustering, labels) in zip(row, {"A": data.A, "B": data.B}.items(), strict=True):
             X, labels = data.points[:points, first : first + 2], labels[:points]
             if X.shape[1] == 2:
-                scatter(panel, X, labels, np.unique(labels), s=6, alpha=0.6)
+                scatter(panel, X, labels, np.unique(labels), s=marker_size(len(X)), alpha=0.6)
+                low, high = limits(X)
+                air = 0.05 * (high - low)
+                panel.set(xlim=(low[0] - air[0], high[0] + air[0]), ylim=(low[1] - air[1], high[1] + air[1]))
             panel.set(title=f"{space}, labels {clustering}", xticks=[], yticks=[], aspect="equal")
     return figure

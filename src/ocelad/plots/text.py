@@ -11,7 +11,19 @@ import numpy as np
 
 from ..studies import TextResults
 from .labels import mark_dates, place_labels
-from .style import COLOURS, MARKERS, PALETTE, Figure, legend_beside, line_styles, new_figure, plain, scatter
+from .style import (
+    COLOURS,
+    MARKERS,
+    PALETTE,
+    Figure,
+    legend_beside,
+    limits,
+    line_styles,
+    marker_size,
+    new_figure,
+    plain,
+    scatter,
+)
 
 Events = Mapping[str, np.datetime64]
 NAMES = {
@@ -49,9 +61,8 @@ def text_embeddings(results: TextResults) -> Figure:
     for axes, method, name in zip(panels, ("learned", "pca"), ("Learned metric", "PCA"), strict=True):
         Z, error = results.embeddings[method][:, :2], results.loo_knn_error[method]["all"]
         for part in np.array_split(np.arange(len(Z)), 20):  # in turn, so that no label hides the others
-            scatter(axes, Z[part], labels[part], classes, s=7, alpha=0.55)
-        low, high = np.percentile(Z, [0.2, 99.8], axis=0)
-        _frame(axes, low, high, margin=0.06)
+            scatter(axes, Z[part], labels[part], classes, s=marker_size(len(Z)), alpha=0.55)
+        _frame(axes, *limits(Z), margin=0.06)
         dimensions, k = results.study.dimensions, results.study.k
         axes.set(title=f"{name}: {k}-NN error in {dimensions}-D {error:.1%}", xticks=[], yticks=[])
         axes.set(xlabel="first dimension", ylabel="second dimension")

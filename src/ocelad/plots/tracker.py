@@ -11,7 +11,18 @@ from numpy.typing import ArrayLike
 from ..tracker import MetricTracker
 from ..watch.history import History
 from .labels import mark_events
-from .style import COLOURS, PALETTE, Axes, axes_or_new, legend_beside, note, scatter, stack_weights
+from .style import (
+    COLOURS,
+    PALETTE,
+    Axes,
+    axes_or_new,
+    legend_beside,
+    limits,
+    marker_size,
+    note,
+    scatter,
+    stack_weights,
+)
 
 
 def _tracker(source: MetricTracker | History) -> MetricTracker:
@@ -73,7 +84,8 @@ def relevance(
 def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, axes: Axes | None = None) -> Axes:
     """Points in the first two dimensions of the metric, coloured by label; a bar shows the threshold's length.
 
-    A new figure has the shape of the cloud of points.
+    A new figure has the shape of the cloud of points. The few that lie far from all others are left
+    out, and counted.
     """
     tracker = _tracker(source)
     Z, classes = tracker.transform(X), np.asarray(labels)
@@ -81,13 +93,12 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
         raise ValueError(f"labels must be of shape ({len(Z)},), one per point, got shape {classes.shape}")
     flat = np.column_stack([Z, np.zeros(len(Z))])[:, :2]  # a single feature has a second dimension of zeros
     radius = max(tracker.threshold_, 0.0)  # below 0 nothing is similar
-    low, high = flat.min(axis=0), flat.max(axis=0)
+    low, high = limits(flat)
     width, height = np.maximum(high - low, (radius, 0.0))
     width, height = 1.08 * max(width, height / 2), 1.08 * max(height, width / 4)  # what is thin has room for words
     inches = 4.5 / max(width, height)
     axes = axes_or_new(axes, (2.2 + inches * width, 1.4 + inches * height))
-    size = float(np.clip(3000 / max(len(flat), 1), 6, 36))
-    scatter(axes, flat, classes, np.unique(classes), s=size, alpha=0.7)
+    scatter(axes, flat, classes, np.unique(classes), s=marker_size(len(flat)), alpha=0.7)
     x, y = (low + high) / 2
     axes.set(xlim=(x - width / 2, x + width / 2), ylim=(y - height / 2, y + height / 2))
     axes.set(xlabel="first dimension", ylabel="second dimension", aspect="equal", anchor="C")
@@ -99,6 +110,11 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
         transform=axes.get_xaxis_transform(), clip_on=False,
     )  # fmt: skip
     note(axes, "similar if nearer than this", left, 1.02, (0, 3))
+    outside = int(((flat < low) | (flat > high)).any(axis=1).sum())
+    if outside:
+        axes.set_xlabel(
+            f"first dimension ({outside} far {'point is' if outside == 1 else 'points are'} not shown)"
+        )
     return axes
 
 
