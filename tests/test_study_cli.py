@@ -6,13 +6,15 @@ import subprocess
 import sys
 import time
 from concurrent.futures import BrokenExecutor
+from dataclasses import replace
 
 import matplotlib as mpl
 import pytest
 
 mpl.use("Agg")
 from ocelad import cli, plots
-from ocelad.studies import Results, Store, Tuning
+from ocelad.data import Segment
+from ocelad.studies import Results, Store, Study, Tuning, run_trial
 from ocelad.studies.methods import METHODS
 
 TINY = ["--segments", "150:A:0,100:b:.05", "--points", "400", "--jobs", "1"]
@@ -191,10 +193,17 @@ def test_every_option_is_explained(monkeypatch, capsys):
             assert re.search(rf"{option}(, --\w+)? \S+( RANGE)? [A-Z]\w+", said), option
 
 
-def test_figures_show_every_method_and_one_trial_is_enough():
-    from ocelad.data import Segment
-    from ocelad.studies import Study, run_trial
+@pytest.mark.parametrize("trials", [1, 2, 19, 20])
+def test_shares_of_few_trials_have_no_bands(trials):
+    study = Study(("ocelad", "Euclid"), (Segment(98, "A", 0.0),), points=200, sample=100, shares=(0.5, 0.5))
+    one = run_trial(study, 0)
+    figure = plots.experiment(Results.of(study, [replace(one, trial=k) for k in range(trials)]))
+    _, errors, shares = figure.axes
+    assert len(errors.collections) == (2 if trials > 1 else 0)
+    assert len(shares.collections) == (2 if trials >= 20 else 0)
 
+
+def test_figures_show_every_method_and_one_trial_is_enough():
     names = tuple(f"COMID, high rate@{k}" for k in range(1, 10))
     study = Study(names, (Segment(98, "A", 0.0), Segment(49, "B", 0.0)), points=200, sample=100, shares=(0.5, 0.5))
     results = Results.of(study, [run_trial(study, 0)])

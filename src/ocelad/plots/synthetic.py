@@ -12,6 +12,9 @@ from ..protocols import Array
 from ..studies import Results, Study
 from .style import Figure, limits, line_styles, marker_size, new_figure, note, scatter, stack_weights
 
+SHARED = 20
+"""The least number of trials of which a share has a band."""
+
 DRIFTS = {0.0: "static", 0.02: "slow drift", 0.05: "moderate drift", 0.15: "fast drift"}
 
 
@@ -19,7 +22,8 @@ def experiment(results: Results) -> Figure:
     """In the paper's layout: how fast the stream changes, the mean 5-NN error, and P(NMI > 0.8).
 
     Bands are two standard errors to either side, for P(NMI > 0.8) as Wilson has them; of more than twelve methods
-    they would hide one another. Of one trial NMI itself is shown.
+    they would hide one another, and of a share of fewer than twenty trials they would fill the panel. Of one trial
+    NMI itself is shown.
     """
     figure, (top, *panels) = new_figure(3, 1, size=(9, 8.5), sharex=True, height_ratios=(1, 3, 3))
     _rate_of_change(top, results.study)
@@ -66,12 +70,12 @@ def _measures(panels: Sequence[Any], results: Results, bands: bool = False) -> N
     times = np.array(study.times) + 1
     for k, (name, (colour, dash)) in enumerate(zip(study.methods, line_styles(), strict=False)):
         look = {"color": colour, "ls": dash, "label": name, "lw": 1.3 if k else 2.2, "zorder": 2 if k else 3}
-        for panel, values, band in (
-            (panels[0], results.error[:, k], _around_mean),
-            (panels[1], results.nmi[:, k] if one else results.good[:, k], _around_share),
+        for panel, values, band, least in (
+            (panels[0], results.error[:, k], _around_mean, 2),
+            (panels[1], results.nmi[:, k] if one else results.good[:, k], _around_share, SHARED),
         ):
             panel.plot(times, values.mean(axis=0), **look)
-            if bands and not one:
+            if bands and len(results.trials) >= least:
                 panel.fill_between(times, *band(values), color=colour, alpha=0.2, lw=0)
     panels[0].set(ylabel="5-NN error", ylim=(0, None))
     panels[1].set(ylabel="NMI of k-means" if one else "P(NMI > 0.8)", ylim=(-0.02, 1.02))
@@ -87,7 +91,7 @@ def _around_mean(values: Array) -> tuple[Array, Array]:
 
 
 def _around_share(values: Array) -> tuple[Array, Array]:
-    """Wilson's interval, which makes sense for a few trials and for shares of 0 and 1 as well."""
+    """Wilson's interval, which makes sense for shares of 0 and 1 as well."""
     many, p = len(values), values.mean(axis=0)
     centre, half = p + 2 / many, 2 * np.sqrt(p * (1 - p) / many + 1 / many**2)
     return (centre - half) / (1 + 4 / many), (centre + half) / (1 + 4 / many)
