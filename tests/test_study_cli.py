@@ -63,6 +63,10 @@ def test_a_study_leaves_tables_figures_and_a_report(monkeypatch, tmp_path, capsy
     for name in ("ocelad", "COMID, high rate@2", "Euclid"):
         assert f"<td>{name}</td>" in page
     assert "RICE-OCELAD adapts to every kind of change" in page
+    for column in ("0: A, drift 0", "1: B, drift 0.05", "all"):
+        assert page.count(f">{column}</th>") >= 2  # of the error, and of P
+    share = page[page.index("the probability that") :]
+    assert "±" not in share[: share.index("<h3>")]  # of three trials
 
 
 def test_bad_options_leave_no_folder_behind(monkeypatch, tmp_path, capsys):

@@ -28,6 +28,7 @@ from .style import (
 Events = Mapping[str, np.datetime64]
 NAMES = {
     "learned": "learned (ocelad)",
+    "learned_rice": "learned (RICE alone)",
     "learned_paper": "learned (paper's setting)",
     "pca": "PCA of the window",
     "lda": "LDA of all the past",

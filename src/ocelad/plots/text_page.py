@@ -23,6 +23,14 @@ CAPTIONS = {
     "relevance": "The share of single words in the metric over time: the median of the latest looks at it.",
 }
 
+HEADINGS = {
+    "texts-per-day": "The stream",
+    "embedding": "The texts, as the metric sees them",
+    "errors": "How well it does",
+    "words": "Which words count",
+    "relevance": "How that changes",
+}
+
 
 def text_page(results: TextResults, pictures: Mapping[str, bytes]) -> str:
     """The page; ``pictures`` are PNG files, by their names in `CAPTIONS`."""
@@ -32,15 +40,15 @@ def text_page(results: TextResults, pictures: Mapping[str, bytes]) -> str:
         '<p class="no"><strong>Synthetic:</strong> these texts are made up, by a generator of drifting topics.</p>'
         if made_up
         else f"<p>From {escape(texts.source)}.</p>",
-        f"<p>{len(texts)} texts from {first} to {last}, {len(results.stems)} stems. The window is the last "
+        f"<p>{len(texts):,} texts from {first} to {last}, {len(results.stems)} stems. The window is the last "
         f"{study.window:.0%} of them; {results.window.stop - results.window.start - len(results.unique)} of its "
         f"{results.window.stop - results.window.start} texts repeat another of it. {_vocabulary(results)}</p>",
     ]
     for name, png in pictures.items():
-        parts.append(html.image(png, CAPTIONS[name]) + f"\n<p>{escape(CAPTIONS[name])}</p>")
+        parts += [f"<h2>{HEADINGS[name]}</h2>", html.image(png, CAPTIONS[name])]
         if name == "errors":
             parts += [_errors(results), _aucs(results)]
-    parts.append(f"<p>All of it took {results.seconds:.0f} seconds.</p>")
+    parts.append(f"<p>It took {results.seconds:.0f} seconds.</p>")
     return html.document("A metric on texts, tracked" + (" (synthetic)" if made_up else ""), parts)
 
 
