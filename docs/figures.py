@@ -28,14 +28,18 @@ IMAGES = Path(__file__).parent / "images"
 def save(axes: Axes, name: str) -> None:
     figure = axes.get_figure()
     assert figure is not None
-    figure.savefig(IMAGES / f"{name}.png", dpi=100)
+    save_small(figure, name, dpi=100)
 
 
 def save_small(figure: Figure, name: str, dpi: int) -> None:
-    """In 64 colours: letters need no more, and take a third of the room."""
     figure.savefig(IMAGES / f"{name}.png", dpi=dpi)
-    with Image.open(IMAGES / f"{name}.png") as picture:
-        few = picture.convert("RGB").quantize(64)
+    make_small(IMAGES / f"{name}.png", name)
+
+
+def make_small(path: Path, name: str) -> None:
+    """In 256 colours, which take a third of the room, and those of lines and letters are among them."""
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE)
     few.save(IMAGES / f"{name}.png", optimize=True)
 
 
@@ -84,16 +88,23 @@ def run() -> None:
         table = Path(folder) / "table.csv"
         table.write_text("\n".join([",".join([*names, "y"]), *rows]))
         cli.main(["track", str(table), "--out", folder, "--every", "25"], standalone_mode=False)
-        figure = plots.timeline(read_timeline(Path(folder) / "timeline.csv"), "drifting clusters")
-    figure.savefig(IMAGES / "timeline.png", dpi=100)
+        figure = plots.timeline(read_timeline(Path(folder) / "timeline.csv"), "run")
+    save_small(figure, "timeline", dpi=100)
+
+
+def demo() -> None:
+    """``ocelad demo``."""
+    with tempfile.TemporaryDirectory() as folder:
+        cli.main(["demo", "--out", folder], standalone_mode=False)
+        make_small(Path(folder) / "tracking.png", "tracking")
 
 
 def words() -> None:
     """The study of a made-up stream of texts."""
     made_up = DriftingTopics(texts=1500, days=40)
     results = run_text(made_up.draw(np.random.default_rng(0)), TextStudy(rates=()))
-    event = min(made_up.events.values())
-    save_small(plots.words(results, results.moments(event)), "words", dpi=85)
+    name, event = min(made_up.events.items(), key=lambda item: item[1])
+    save_small(plots.words(results, results.moments(event, name)), "words", dpi=85)
     save_small(plots.stem_relevance(results, events=made_up.events), "stems", dpi=100)
 
 
@@ -157,6 +168,7 @@ if __name__ == "__main__":
     scenario()
     matrix()
     run()
+    demo()
     words()
     digits()
     bending()
