@@ -8,7 +8,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import to_hex
 
-from ocelad import ChangeAlarm, Event, History, MetricTracker, Pool, plots
+from ocelad import ChangeAlarm, Event, History, MetricTracker, Pool, cli, plots
 from ocelad.track import TimeLine
 from ocelad.track.timeline import NUMBERS
 from ocelad.watch.history import weights_by_name
@@ -181,6 +181,20 @@ def test_many_events_are_in_the_legend():
 def test_a_run_has_its_name_above_it():
     assert plots.timeline(lines_with([]), "$ales").get_suptitle() == r"\$ales"
     assert plots.timeline(lines_with([])).get_suptitle() == ""
+
+
+@pytest.mark.parametrize("path", ["monday", "monday/timeline.csv", "monday/copy.csv"])
+def test_the_command_calls_a_run_as_its_folder_and_another_file_by_its_name(tmp_path, monkeypatch, path):
+    (tmp_path / "monday").mkdir()
+    for name in ("timeline.csv", "copy.csv"):
+        (tmp_path / "monday" / name).touch()
+    titles = []
+    monkeypatch.setattr("ocelad.cli.plot.read_timeline", lambda _: lines_with([]))
+    draw_line = plots.timeline
+    monkeypatch.setattr(plots, "timeline", lambda line, title: titles.append(title) or draw_line(line, title))
+    words = ["plot", str(tmp_path / path), "--out", str(tmp_path / "run.png")]
+    cli.main(words, standalone_mode=False)
+    assert titles == ["copy.csv" if path.endswith("copy.csv") else "monday"]
 
 
 def test_heat_map_shows_the_matrix_around_zero(watched):
