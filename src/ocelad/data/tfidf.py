@@ -27,6 +27,7 @@ _LINKS = re.compile(
     r"|\b(?:[\w-]+\.)+[a-z]{2,}/\S*|\S+@\S+\.\w+",  # and without a scheme, and addresses
     re.IGNORECASE,
 )
+_LINKED = re.compile(r"/|\S@|www\.|htt", re.IGNORECASE)  # every link has one of these, and most texts have none
 _TAGS = re.compile(r"[#@][\w\u0300-\u036f]+|\b(?:URL|RT|QT)\b")  # and the marks of scrubbed ones
 _UNSEEN = re.compile(r"[\u00ad\u200b-\u200f\u2060\ufeff]")  # characters without width, which part a hashtag
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
@@ -41,7 +42,9 @@ def clean(text: str) -> str:
     text = repair(text)
     if not text.isascii():
         text = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))  # one way to write an accent, a # or an @
-    return _TAGS.sub(" ", _LINKS.sub(" ", text))
+    if _LINKED.search(text):
+        text = _LINKS.sub(" ", text)
+    return _TAGS.sub(" ", text)
 
 
 class TextStream:
