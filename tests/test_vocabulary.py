@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from ocelad import CoinBetting, FixedShare, GroupedShare, LogDet, Mahalanobis, MetricTracker
 from ocelad.engine.stack_engine import StackEngine
-from ocelad.tracker.inputs import PreprocessorError
+from ocelad.tracker.preprocessor import PreprocessorError
 from streams import comparisons
 from trackers import either, rice
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .dataframes import finite_numbers, is_frame
 from .protocols import Array, is_number
 
 SIGNS = frozenset((-1, 1))
@@ -17,6 +18,8 @@ LARGEST = 1e100
 
 def real(value: Any, name: str, expected: str) -> Array:
     """An array of finite floats."""
+    if type(value) is not np.ndarray and is_frame(value):
+        return finite_numbers(value, name, expected)
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be {expected}, got a masked array")
     try:

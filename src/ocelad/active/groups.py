@@ -10,9 +10,9 @@ import numpy as np
 
 from .. import validation as validate
 from ..closure import Closure
+from ..dataframes import is_frame
 from ..protocols import Array
 from ..tracker import MetricTracker
-from ..tracker.inputs import is_frame
 from ..tracker.inputs import points as points_of
 from .nearest import FIRST, MANY, Bounds, distances, squared
 

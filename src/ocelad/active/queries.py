@@ -20,8 +20,9 @@ import numpy as np
 from scipy import sparse
 
 from .. import validation as validate
+from ..dataframes import is_frame
 from ..protocols import Array, is_number
-from ..tracker import MetricTracker, inputs
+from ..tracker import MetricTracker
 from ..tracker.lock import locked
 from ..weights import uniform
 from .strategies import Strategy, committee
@@ -228,7 +229,7 @@ class Queries:
 
 
 def _is_table(value: Any) -> bool:
-    return sparse.issparse(value) or inputs.is_frame(value)
+    return sparse.issparse(value) or is_frame(value)
 
 
 def _has_sides(pairs: Any) -> bool:
@@ -253,6 +254,6 @@ def _rows(pairs: Any, rows: list[int]) -> Any:
         return [_rows(side, rows) for side in pairs]
     if sparse.issparse(pairs):
         return pairs.tocsr()[rows]
-    if inputs.is_frame(pairs):
+    if is_frame(pairs):
         return pairs.take(rows) if hasattr(pairs, "take") else pairs[rows]  # pandas and pyarrow; polars
     return pairs[rows] if isinstance(pairs, np.ndarray) else [pairs[row] for row in rows]

@@ -22,6 +22,7 @@ from ..state import container
 from ..state.options import Options
 from ..tracker import MetricTracker, inputs
 from ..tracker.lock import Locked, locked
+from ..tracker.preprocessor import read_preprocessor
 from ..tracker.vocabulary import probabilities
 from ..watch.alarms import Event
 from ..watch.history import History
@@ -169,7 +170,7 @@ class KeyedTrackers(Locked):
         return self
 
     def _differences(self, pairs: Any) -> Any:
-        form, features = inputs.preprocessor(self.tracker.preprocessor), inputs.features(self.tracker.features)
+        form, features = read_preprocessor(self.tracker.preprocessor), inputs.features(self.tracker.features)
         return inputs.differences(pairs, type(self).__name__, form, features)
 
     def _suited(self, pairs: Any, u: Any) -> MetricTracker:

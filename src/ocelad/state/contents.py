@@ -22,8 +22,9 @@ from ..intervals import Intervals, active
 from ..protocols import Array, snapshot
 from ..tracker import MetricTracker
 from ..tracker.algorithm_2 import algorithm_2, first_scale, recipe_of
-from ..tracker.inputs import features, preprocessor
+from ..tracker.inputs import features
 from ..tracker.learning import LEARNED
+from ..tracker.preprocessor import read_preprocessor
 from ..tracker.units import COUNT, FIRST, SIZE, FeatureScale, FixedScale, RunningScale, Scale
 from . import options
 from .container import Arrays
@@ -194,7 +195,7 @@ def rebuilt(
     tracker._scale = _scale(scale, entries, arrays)
     tracker._threshold = None if entries["threshold"] is None else float(entries["threshold"])
     tracker._given, tracker.n_features_in_ = None, n
-    tracker.preprocessor_, tracker.features_ = preprocessor(tracker.preprocessor), features(tracker.features)
+    tracker.preprocessor_, tracker.features_ = read_preprocessor(tracker.preprocessor), features(tracker.features)
     if entries["feature_names"] is not None:
         tracker.feature_names_in_ = np.array(entries["feature_names"], dtype=object)
     if entries["history"] is not None:

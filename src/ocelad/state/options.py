@@ -30,7 +30,7 @@ from ..geometry.steps import Step
 from ..grouped_share import GroupedShare
 from ..intervals import Intervals
 from ..protocols import is_number
-from ..tracker.inputs import Rows, preprocessor
+from ..tracker.preprocessor import Rows, read_preprocessor
 from ..weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
 from . import features
 from .container import Arrays
@@ -182,7 +182,7 @@ def feature_names(estimator: Any) -> list[str] | None:
 
 def same_preprocessor(estimator: Any) -> bool:
     """Whether the preprocessor in use is the option's."""
-    used, said = estimator.preprocessor_, preprocessor(estimator.preprocessor)
+    used, said = estimator.preprocessor_, read_preprocessor(estimator.preprocessor)
     if isinstance(used, Rows) and isinstance(said, Rows):
         return np.array_equal(used.points, said.points, equal_nan=True)
     return used is said

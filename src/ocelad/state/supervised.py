@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import validation as validate
 from ..pair_sampling import check
 from ..tracker import MetricTracker, SupervisedMetricTracker
-from ..tracker.inputs import preprocessor
+from ..tracker.preprocessor import read_preprocessor
 from . import contents, options
 from .container import Arrays
 from .contents import prefixed, split_off
@@ -215,7 +215,7 @@ def rebuild(
     _check_options(tracker, n)
     if template is not None:
         tracker.tracker = contents.tracker_of(template, given_features)
-    tracker.preprocessor_ = preprocessor(tracker.preprocessor)
+    tracker.preprocessor_ = read_preprocessor(tracker.preprocessor)
     tracker._random, tracker._number = _restored_random(entries["random"], outer["random"]), entries["number"]
     tracker._recent, tracker.n_features_in_ = (_restored_points(outer, len(y), n), y), n
     if entries["feature_names"] is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,37 +18,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from .. import validation as validate
+from ..dataframes import is_frame, numbers
+from .preprocessor import called, formed
 from .units import square
 
+_TABLE = "a table of finite numbers"
 NAMES = {2: "pairs", 3: "triplets", 4: "quadruplets"}
-
-
-class PreprocessorError(ValueError):
-    """A preprocessor failed on the indicators it was given."""
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The preprocessor that looks points up by their row number."""
-
-    points: Any
-
-    def __call__(self, rows: Any) -> Any:
-        return self.points[rows]
-
-
-def preprocessor(given: Any) -> Callable[[Any], Any] | None:
-    """A function from indicators to points."""
-    if sparse.issparse(given):
-        return Rows(given.tocsr())
-    if any(hasattr(given, name) for name in ("__len__", "shape", "__array__")):
-        return Rows(np.asarray(given))
-    if given is None or callable(given):
-        return given
-    raise ValueError(
-        f"Invalid type for the preprocessor: {type(given)}. You should provide either None, an array-like object, "
-        "or a callable."
-    )
 
 
 def features(given: Any) -> Callable[[Any], Any] | None:
@@ -67,9 +41,11 @@ def points(X: Any, owner: str, form: Callable[[Any], Any] | None, features: Any 
         return _made(features, _items(form, array) if array.ndim == 1 and form is not None else array)
     if sparse.issparse(X):
         return X.tocsr()
+    if is_frame(X):
+        return validate.real(X, "X", _TABLE)
     array, applied = _array(X, "X"), False
     if array.ndim == 1 and form is not None:
-        array, applied = _formed(form, array), True
+        array, applied = formed(form, array), True
     if array.ndim != 2:
         raise _dimensions(
             "2D array of formed points", "1D array of indicators or ", 1, array, owner, form, applied
@@ -95,7 +71,7 @@ def tuples(
         )
     array, applied = _array(given, name), False
     if array.ndim == 2 and form is not None:
-        sides = [_formed(form, array[:, side]) for side in range(array.shape[1])]
+        sides = [formed(form, array[:, side]) for side in range(array.shape[1])]
         if any(sparse.issparse(side) for side in sides):
             return _sides(sides, size, name, owner)
         array, applied = np.stack(sides, axis=1), True
@@ -153,11 +129,6 @@ def moderate(rows: Any) -> bool:
     return 1e-150 < square(rows if isinstance(rows, np.ndarray) else rows.data) < 1e150
 
 
-def is_frame(value: Any) -> bool:
-    """Whether this is a table with named columns: of pandas, polars, pyarrow, ..."""
-    return hasattr(value, "columns") and hasattr(value, "shape") and not isinstance(value, np.ndarray)
-
-
 def check_names(estimator: Any, given: Any, known: bool) -> None:
     """Keep the names of the features, or compare with those kept, by scikit-learn's rules."""
     if estimator._features() is not None:
@@ -173,6 +144,12 @@ def check_names(estimator: Any, given: Any, known: bool) -> None:
     validate_data(estimator, frames[0], reset=not known, skip_check_array=True)
 
 
+def check_columns(X: Any) -> None:
+    """Raise if X is a table with anything but numbers, before scikit-learn does, which names no column."""
+    if is_frame(X):
+        validate.real(X, "X", _TABLE)
+
+
 def name_of_points(features: Any) -> str:
     """What errors call the points of an argument X."""
     return "X" if features is None else "features of X"
@@ -186,7 +163,7 @@ def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
         raise ValueError(f"{name} must be {size} matrices of one shape (m, n), got shapes {shapes}")
     expected = "matrices of finite numbers"
     checked = []
-    for side in sides:
+    for number, side in enumerate(sides):
         if sparse.issparse(side):
             rows = side.tocsr()
             validate.real(rows.data, name, expected)
@@ -195,7 +172,8 @@ def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
                 rows.sum_duplicates()  # and sort: else the order within a row of x - z would depend on other rows
             checked.append(rows)
         else:
-            checked.append(validate.real(side, name, expected))
+            which = f"{name}[{number}]" if is_frame(side) else name
+            checked.append(validate.real(side, which, expected))
     if all(sparse.issparse(side) for side in checked):
         return checked
     return [side.toarray() if sparse.issparse(side) else side for side in checked]
@@ -223,7 +201,7 @@ def _each(given: Any, name: str, form: Callable[[Any], Any] | None) -> list[Any]
 
 def _items(form: Callable[[Any], Any], indicators: Any) -> Any:
     """What a preprocessor makes of indicators, for ``features``: tables keep the names of their columns."""
-    made = _called(form, indicators)
+    made = called(form, indicators)
     return made if is_frame(made) or sparse.issparse(made) else _array(made, "points")
 
 
@@ -237,26 +215,16 @@ def _made(features: Callable[[Any], Any], points: Any) -> Any:
         raise ValueError(f"features failed on the points it was given: {error!r}") from error
     expected = f"features must give an array of numbers with a row for each of {np.shape(points)[0]} points"
     try:
+        if is_frame(made):
+            made = numbers(made, "what features gives", "a table of numbers")
         made = made.tocsr() if sparse.issparse(made) else np.asarray(made)
-    except ValueError as error:  # ragged lists
+    except ValueError as error:  # ragged lists, columns of text
         raise ValueError(f"{expected}; {error}") from None
     if made.ndim != 2:
         raise ValueError(f"{expected}, got a {made.ndim}D array of shape {made.shape}. Reshape your data.")
     if made.shape[0] != np.shape(points)[0]:
         raise ValueError(f"{expected}, got shape {made.shape}")
     return made
-
-
-def _formed(form: Callable[[Any], Any], indicators: Any) -> Any:
-    made = _called(form, indicators)
-    return made.tocsr() if sparse.issparse(made) else np.asarray(made)
-
-
-def _called(form: Callable[[Any], Any], indicators: Any) -> Any:
-    try:
-        return form(indicators)
-    except Exception as error:
-        raise PreprocessorError(f"An error occurred when trying to use the preprocessor: {error!r}") from error
 
 
 def _dimensions(

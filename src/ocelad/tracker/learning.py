@@ -16,6 +16,7 @@ from ..protocols import Array
 from . import calibration, inputs
 from .algorithm_2 import algorithm_2, first_scale
 from .nonlinear import normalise
+from .preprocessor import read_preprocessor
 from .units import FeatureScale
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def learn(
                 "features are: set them after some comparisons, or choose scale='auto'"
             )
         start = None if given is None else given.metric(n, normalise(scale, u[:1], parts, n)[1].value)
-        engine, form = algorithm_2(tracker, n, start), inputs.preprocessor(tracker.preprocessor)
+        engine, form = algorithm_2(tracker, n, start), read_preprocessor(tracker.preprocessor)
         features = inputs.features(tracker.features)
     rows, after, ratios = normalise(scale, u, parts, n, engine.pooled)
     if not u.shape[0]:

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from .. import validation as validate
+from ..dataframes import is_frame
 from ..engine import Engine, Trace
 from ..geometry.divergences import Divergence, Frobenius
 from ..geometry.losses import Hinge, MarginLoss
@@ -31,6 +32,7 @@ from .levels import LevelVocabulary
 from .lock import Locked, locked
 from .nonlinear import NonlinearMetric, linear_part, no_matrix, with_linear_part
 from .point_inputs import PointInputs
+from .preprocessor import read_preprocessor
 from .units import Scale, into_units, norms, scaled
 from .vocabulary import ThresholdVocabulary, probabilities
 from .warm_start import WarmStart
@@ -290,7 +292,7 @@ class MetricTracker(
     def _begin(self, n: int) -> Self:
         """Set up all that the first comparison of n features needs, ahead of it."""
         self._engine, self.n_features_in_ = algorithm_2(self, n), n
-        self._scale, self.preprocessor_ = first_scale(self, n), inputs.preprocessor(self.preprocessor)
+        self._scale, self.preprocessor_ = first_scale(self, n), read_preprocessor(self.preprocessor)
         self.features_ = inputs.features(self.features)
         return self
 
@@ -337,7 +339,7 @@ class MetricTracker(
                 raise ValueError("X: nonlinear=True needs dense points, got sparse ones")
             if refresh and begun._wide and len(rows) < 2:
                 raise ValueError(f"X must be two points or more to take landmarks from, got {len(rows)}")
-            if inputs.is_frame(X) and features is None:
+            if is_frame(X) and features is None:
                 inputs.check_names(begun, [X], known)
             begun._engine.observe(rows, refresh)
             begun._metric = None

@@ -10,6 +10,7 @@ from .. import validation as validate
 from ..engine import Engine
 from ..protocols import Array
 from . import inputs
+from .preprocessor import read_preprocessor
 
 
 class PointInputs:
@@ -24,7 +25,7 @@ class PointInputs:
         _engine: Engine
 
     def _current_preprocessor(self) -> Any:
-        return self.preprocessor_ if "_engine" in self.__dict__ else inputs.preprocessor(self.preprocessor)
+        return self.preprocessor_ if "_engine" in self.__dict__ else read_preprocessor(self.preprocessor)
 
     def _features(self) -> Any:
         return self.features_ if "_engine" in self.__dict__ else inputs.features(self.features)

@@ -14,12 +14,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import validation as validate
+from ..dataframes import is_frame
 from ..geometry.mahalanobis import Mahalanobis
 from ..pair_sampling import Strategy, check, partners
 from ..protocols import Array, Integers
 from . import inputs
 from .lock import Locked, locked
 from .metric_tracker import MetricTracker
+from .preprocessor import read_preprocessor
 from .vocabulary import MetricVocabulary
 
 
@@ -138,13 +140,14 @@ class SupervisedMetricTracker(
     @locked
     def _learn(self, X: Any, y: Any, reset: bool, at_least: int) -> Self:
         strategy, memory, count = check(self.strategy), self._count("memory"), self._count("pairs_per_point")
-        form = inputs.preprocessor(self.preprocessor) if reset else self.preprocessor_
+        form = read_preprocessor(self.preprocessor) if reset else self.preprocessor_
         new = self._shallow_copy()  # so that what is refused leaves no trace
         if reset:
             new.tracker_ = MetricTracker() if self.tracker is None else clone(self.tracker)
         features = new._features()
         if form is not None or features is not None:
             X = inputs.points(X, type(self).__name__, form, features)
+        inputs.check_columns(X)
         X, y = validate_data(
             new, X, y, dtype=np.float64, accept_sparse="csr", reset=reset, ensure_min_samples=at_least
         )
@@ -179,7 +182,7 @@ class SupervisedMetricTracker(
         """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
         form, features = self._form(), self._features()
         rows = inputs.points(X, type(self).__name__, form, features)
-        named = inputs.is_frame(X) and features is None
+        named = is_frame(X) and features is None
         rows = validate_data(self, X if named else rows, dtype=np.float64, accept_sparse="csr", reset=False)
         return self.get_metric().transform(rows)
 

@@ -18,11 +18,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import validate_data
 
 from .. import validation as validate
+from ..dataframes import is_frame
 from ..geometry.mahalanobis import Mahalanobis
 from ..platt import Decision
 from ..protocols import Array
 from . import calibration, inputs
 from .calibration import Strategy
+from .preprocessor import read_preprocessor
 
 
 class MetricVocabulary:
@@ -40,7 +42,7 @@ class MetricVocabulary:
         return False
 
     def _check_preprocessor(self) -> None:
-        self.preprocessor_ = inputs.preprocessor(self.preprocessor)
+        self.preprocessor_ = read_preprocessor(self.preprocessor)
 
     def _prepare_inputs(self, X: Any, y: Any = None, type_of_inputs: str = "classic") -> Any:
         """Formed points or pairs, checked: subclasses in metric-learn's manner call it in their fit."""
@@ -105,8 +107,8 @@ class MetricVocabulary:
         form, features = self._form(), self._features()
         rows = inputs.points(X, type(self).__name__, form, features)
         metric = self.get_metric()
-        if (inputs.is_frame(X) or hasattr(self, "feature_names_in_")) and features is None:
-            validate_data(self, X if inputs.is_frame(X) else rows, reset=False, skip_check_array=True)
+        if (is_frame(X) or hasattr(self, "feature_names_in_")) and features is None:
+            validate_data(self, X if is_frame(X) else rows, reset=False, skip_check_array=True)
         return metric.transform(validate.points(rows, metric.n, inputs.name_of_points(features)))
 
     def get_mahalanobis_matrix(self) -> Array:
@@ -174,7 +176,8 @@ class ThresholdVocabulary(MetricVocabulary):
 
     def score(self, pairs: ArrayLike, y: ArrayLike) -> float:
         """The area under the ROC curve of ``decision_function``: no threshold enters."""
-        return float(roc_auc_score(y, self.decision_function(pairs)))
+        scores = self.decision_function(pairs)
+        return float(roc_auc_score(validate.labels(y, len(scores)), scores))
 
     def set_threshold(self, threshold: float) -> Any:
         """Call pairs similar up to this distance, until the next comparison is learned."""

@@ -24,6 +24,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ... import validation as validate
+from ...dataframes import is_frame
 from ...geometry import Mahalanobis
 from ...protocols import Array, Integers
 from ...tracker import calibration, inputs
@@ -133,6 +134,7 @@ class FromLabels(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _formed(self, X: Any) -> Any:
         form = self.preprocessor_
+        inputs.check_columns(X)
         return X if form is None else inputs.points(X, type(self).__name__, form)
 
     @abstractmethod
@@ -143,7 +145,7 @@ class FromLabels(Fitted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Coordinates ``X @ components_.T`` in which the distance is Euclidean, the most important first."""
         check_is_fitted(self)
         rows = inputs.points(X, type(self).__name__, self._form())
-        rows = validate_data(self, X if inputs.is_frame(X) else rows, dtype=np.float64, reset=False)
+        rows = validate_data(self, X if is_frame(X) else rows, dtype=np.float64, reset=False)
         return self.get_metric().transform(rows)
 
     @property
