@@ -134,7 +134,8 @@ def test_after_partial_fit_the_threshold_is_the_tracked_one(tracker):
 @pytest.mark.parametrize(
     ("pairs", "y", "params", "message"),
     [
-        (LATER, np.where(LATER_Y > 0, 1, 0), {}, "only values in"),
+        (LATER, np.where(LATER_Y > 0, 1, 2), {}, "only values in"),
+        (LATER, np.where(np.arange(100) < 3, 0, LATER_Y), {}, "y must be .* found 0 beside -1"),
         (LATER, LATER_Y[1:], {}, "y must be"),
         (LATER[:, :1], LATER_Y, {}, "Tuples of 2"),
         (LATER[:0], LATER_Y[:0], {}, "0 sample"),

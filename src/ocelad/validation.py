@@ -43,36 +43,66 @@ def same_width(rows: Any, n_features: int, name: str, parts: int = 1) -> Any:
     return rows
 
 
-def labels(y: Any, m: int) -> Array:
-    """One of +1 (similar) and -1 (different) for every pair; 0 in place of -1 is accepted with a warning."""
+def labels(y: Any, m: int, problem: str | None = None) -> Array:
+    """+1 (similar) or -1 (different) for every pair, of these, of truth values, or, with a warning, of 1 and 0.
+
+    ``problem`` is the text for other values, where it has to be another.
+    """
     if type(y) is np.ndarray and y.shape == (m,) and y.dtype.kind in "fiu" and SIGNS.issuperset(y.tolist()):
         return y.astype(np.float64, copy=False)  # fast path for the usual case
-    expected = f"an array of shape ({m},), one label +1 (similar) or -1 (different) per pair"
-    array = real(y, "y", expected)
+    expected = f"an array of shape ({m},), one label per pair: +1 (similar) or -1 (different), or True or False"
+    array = real(_as_numbers(y, expected), "y", expected)
     if array.shape != (m,):
         raise ValueError(f"y must be {expected}, got shape {array.shape}")
     if (np.abs(array) == 1).all():
         return array
-    zero = array == 0
-    wrong = array[~zero & (array != 1)]
-    if wrong.size:  # -1 and 0 together: which of them is "different"?
-        odd = wrong[np.abs(wrong) != 1]
-        raise ValueError(f"y must be {expected}, found {odd[0] if odd.size else 0:g}")
+    odd = array[(np.abs(array) != 1) & (array != 0)]
+    if odd.size:
+        raise ValueError(problem or f"y must be {expected}, found {odd[0]:g}")
+    if (array == -1).any():
+        raise ValueError(f"y must be {expected}, found 0 beside -1: which of them is 'different'?")
     warnings.warn("y has labels 0 and 1: 0 is read as -1 (different)", UserWarning, stacklevel=3)
-    return np.where(zero, -1.0, 1.0)
+    return np.where(array == 0, -1.0, 1.0)
 
 
 def strict_labels(y: Any, m: int) -> Array:
-    """+1 and -1 and nothing else, with metric-learn's error message."""
-    array = real(y, "y", f"an array of shape ({m},), one label +1 or -1 per pair")
-    if array.shape != (m,):
-        raise ValueError(f"y must be an array of shape ({m},), one label per pair, got shape {array.shape}")
-    if not (np.abs(array) == 1).all():
-        raise ValueError(
-            "When training on pairs, the labels (y) should contain only values in [-1, 1]. "
-            "Found an incorrect value."
+    """The same, with metric-learn's error message."""
+    return labels(
+        y,
+        m,
+        "When training on pairs, the labels (y) should contain only values in [-1, 1]. Found an incorrect value.",
+    )
+
+
+def label(y: Any) -> int:
+    """One answer, +1 or True (similar), -1 or False (different)."""
+    if isinstance(y, (bool, np.bool_)):
+        return 1 if y else -1
+    if not is_number(y) or y not in SIGNS:
+        hint = (
+            ": say -1 or False for 'different', and nothing where it is not known"
+            if is_number(y) and y == 0
+            else ""
         )
-    return array
+        raise ValueError(f"y must be +1 or True (similar) or -1 or False (different), got {y!r}{hint}")
+    return int(y)
+
+
+def _as_numbers(y: Any, expected: str) -> Any:
+    """An array in which True is 1.0 and False -1.0."""
+    if isinstance(y, np.ma.MaskedArray):
+        return y  # which `real` refuses
+    try:
+        array = np.asarray(y)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"y must be {expected}; {error}") from None
+    if array.dtype.kind in "OSU":  # objects may be numbers or truth values: columns of tables often are
+        for index, each in enumerate(array.ravel().tolist()):
+            if not (is_number(each) or isinstance(each, (bool, np.bool_))):
+                raise ValueError(f"y must be {expected}, found {each!r} at index {index}")
+        truth = array.size and all(isinstance(each, (bool, np.bool_)) for each in array.flat)
+        array = array.astype(bool if truth else np.float64)
+    return np.where(array, 1.0, -1.0) if array.dtype == bool else array
 
 
 def classes(given: Any) -> None:

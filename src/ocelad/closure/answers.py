@@ -116,13 +116,13 @@ class Closure:
 
     @hold_interrupts()
     def answer(self, i: Hashable, j: Hashable, y: int) -> Reset | None:
-        """Take an answer, +1 for similar and -1 for different. Returns a `Reset` if people judge differently."""
+        """Take an answer, +1 or True for similar and -1 or False for different. Returns a `Reset` if people judge
+        differently."""
         self._check_items(i, j)
         if i == j:
             raise ValueError(f"i and j must be two items, got {i!r} twice")
-        if isinstance(y, (bool, np.bool_)) or not is_number(y) or y not in (1, -1):
-            raise ValueError(f"y must be +1 (similar) or -1 (different), got {y!r}")
-        implied, y = self.implied(i, j), int(y)
+        y = validate.label(y)
+        implied = self.implied(i, j)
         self.t += 1
         self._answers.append((self.t, i, j, y))
         for item in (i, j):

@@ -217,7 +217,7 @@ class MetricTracker(
             Of shape (m, 2, n); or (m, 2) indicators, with a preprocessor; or two sparse matrices or DataFrames of
             shape (m, n), the first and the second points.
         y
-            Of shape (m,), +1 for similar and -1 for different.
+            Of shape (m,), +1 or True for similar and -1 or False for different; 0 for -1 is taken with a warning.
         sample_weight
             Of shape (m,): a comparison's loss is multiplied by its weight. One of weight 0 is skipped:
             neither the learners nor the clock move.
@@ -265,7 +265,7 @@ class MetricTracker(
         Parameters
         ----------
         pairs, y
-            As for ``partial_fit``, but y must be +1 and -1.
+            As for ``partial_fit``.
         calibration_params
             What to pass on to ``calibrate_threshold``.
         """

@@ -90,7 +90,7 @@ class FromPairs(ThresholdVocabulary, Fitted, ClassifierMixin, BaseEstimator, ABC
         pairs
             Of shape (m, 2, n); or (m, 2) indicators, with a preprocessor; or two matrices of shape (m, n).
         y
-            Of shape (m,), +1 for similar and -1 for different.
+            Of shape (m,), +1 or True for similar and -1 or False for different; 0 for -1 is taken with a warning.
         calibration_params
             What to pass on to ``calibrate_threshold``.
         """
