@@ -15,7 +15,7 @@ from typing import Any, Generic, Self
 import numpy as np
 
 from .intervals import Intervals, Start, length, opening
-from .protocols import Array, E, Ensemble, Learner, Opening, Spawn, combine
+from .protocols import Array, E, Ensemble, Learner, Opening, Spawn, check_part, combine
 
 
 class Slots(Generic[E]):
@@ -65,6 +65,24 @@ def _is_ordinary(kind: type) -> bool:
     return all(getattr(kind, name, None) is getattr(object, name, None) for name in names)
 
 
+_LEARNER = "a learner, with estimate and update(loss)"
+
+
+def _checked_spawn(spawn: Any) -> Any:
+    if not callable(spawn):
+        raise ValueError(
+            f"spawn must be a function of a length and a start, such as on_intervals(GradientDescent, ...), "
+            f"got {spawn!r}"
+        )
+    return spawn
+
+
+def _check_spawned(learners: list[Any]) -> None:
+    """Only the first ones: the same function makes the others."""
+    for learner in learners:
+        check_part(learner, Learner, "what spawn returns", _LEARNER)
+
+
 def dyadic_opening(t: int, base: int) -> Opening:
     """What opens before step t on a clock that starts at ``base``: slot = level."""
     return Opening(t, *_levels(opening(base + t, base), base))
@@ -93,14 +111,17 @@ class Rice(Slots[E]):
     def __init__(self, spawn: Spawn[E], base: int = 1, start: Start = "fresh") -> None:
         super().__init__()
         intervals = Intervals(base, start)
-        self.spawn, self.base, self.start = spawn, intervals.base, intervals.start
+        self.spawn, self.base, self.start = _checked_spawn(spawn), intervals.base, intervals.start
 
     def open(self, t: int) -> Opening:
         now = dyadic_opening(t, self.base)
         last: list[E | None] = [learner.estimate for learner in self.learners[: len(now.slots)]]
         lowest = last[0] if last and self.start == "continue" else None
         starts = [lowest, *last][: len(now.slots)]
-        self.learners[: len(now.slots)] = map(self.spawn, now.lengths, starts)
+        learners = list(map(self.spawn, now.lengths, starts))
+        if not last:
+            _check_spawned(learners)
+        self.learners[: len(now.slots)] = learners
         return now
 
 
@@ -109,11 +130,14 @@ class Restarted(Slots[E]):
 
     def __init__(self, spawn: Spawn[E], base: int = 1) -> None:
         super().__init__()
-        self.spawn, self.base = spawn, check_base(base)
+        self.spawn, self.base = _checked_spawn(spawn), check_base(base)
 
     def open(self, t: int) -> Opening:
         now = dyadic_opening(t, self.base)
-        self.learners[: len(now.slots)] = [self.spawn(size, None) for size in now.lengths]
+        learners = [self.spawn(size, None) for size in now.lengths]
+        if not self.learners:
+            _check_spawned(learners)
+        self.learners[: len(now.slots)] = learners
         return now
 
 
@@ -127,6 +151,8 @@ class Pool(Slots[E]):
         super().__init__(learners)
         if not self.learners:
             raise ValueError("learners must hold at least one learner")
+        for number, learner in enumerate(self.learners):
+            check_part(learner, Learner, f"learners[{number}]", _LEARNER)
         self.lengths = tuple(math.inf for _ in self.learners) if lengths is None else tuple(lengths)
         if len(self.lengths) != len(self.learners) or not all(size >= 1 for size in self.lengths):
             raise ValueError("lengths must give a number >= 1 for every learner")
@@ -152,6 +178,8 @@ class Union(Generic[E]):
     def __init__(self, *ensembles: Ensemble[E]) -> None:
         if not ensembles:
             raise ValueError("ensembles: at least one is needed")
+        for number, ensemble in enumerate(ensembles):
+            check_part(ensemble, Ensemble, f"ensembles[{number}]", "an ensemble such as Rice(spawn)")
         self.ensembles = ensembles
         # Slots are numbered in the order in which they first open: an ensemble that grows late must not
         # renumber its neighbours.

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .protocols import Array, DifferentiableLoss, Learner, snapshot
+from .protocols import Array, DifferentiableLoss, Learner, is_number, snapshot
 
 
 def _check(step: float, radius: float) -> None:
-    if not (step > 0 and math.isfinite(step)):
+    if not (is_number(step) and step > 0 and math.isfinite(step)):
         raise ValueError(f"step must be positive and finite, got {step!r}")
-    if not radius > 0:
+    if not (is_number(radius) and radius > 0):
         raise ValueError(f"radius must be positive, got {radius!r}")
 
 
@@ -128,6 +128,8 @@ class on_intervals:
     divide: bool = True
 
     def __post_init__(self) -> None:
+        if not callable(self.learner):
+            raise ValueError(f"learner must be a class, or a function of (start, step), got {self.learner!r}")
         object.__setattr__(self, "origin", snapshot(self.origin))
 
     def __call__(self, length: float, start: Array | None) -> Learner[Array]:

@@ -83,6 +83,8 @@ class Ocelad(Generic[E]):
 
     def take(self, loss: Any) -> None:
         """``update``, where Ctrl-C is deferred already."""
+        if not callable(loss):
+            raise ValueError(f"loss must be a function of the estimate, got {loss!r}, which cannot be called")
         losses = self.ensemble.losses(loss)  # line 5
         if not np.isfinite(losses).all():
             raise ValueError(f"loss must be finite at every learner's estimate, got {losses}")

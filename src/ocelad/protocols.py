@@ -6,6 +6,7 @@ to inherit from anything.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -137,9 +138,30 @@ def is_number(value: object) -> bool:
 
 
 def check_part(value: Any, protocol: type, name: str, expected: str) -> None:
-    """Raise unless this is an instance (a class is not) of a protocol."""
-    if isinstance(value, type) or not isinstance(value, protocol):
-        raise ValueError(f"{name} must be {expected}, got {value!r}")
+    """Raise unless this is an instance (a class is not) of a protocol, with what it lacks."""
+    if isinstance(value, type):
+        raise ValueError(f"{name} must be {expected}, got the class {value.__name__}, not an instance of it")
+    if missing := lacking(value, protocol):
+        kind = type(value).__name__
+        raise ValueError(f"{name} must be {expected}, got {value!r}: {kind} has no {', '.join(missing)}")
+
+
+def lacking(value: Any, protocol: type) -> list[str]:
+    """The members of a protocol that a value does not have. None of them is called: an estimate may take long.
+
+    >>> class Frozen:
+    ...     estimate = 0.0
+    >>> lacking(Frozen(), Learner)
+    ['update']
+    """
+    members = {name: member for name, member in vars(protocol).items() if not name.startswith("_")}
+    return [name for name, member in members.items() if not _has(value, name, inspect.isfunction(member))]
+
+
+def _has(value: Any, name: str, method: bool) -> bool:
+    if method:
+        return callable(getattr(value, name, None))
+    return inspect.getattr_static(value, name, None) is not None or hasattr(value, name)
 
 
 def snapshot(array: Any) -> Array:

@@ -55,6 +55,10 @@ class MovingIndex:
             raise ValueError(
                 "metric must have a matrix, and with nonlinear=True there is none: index transform(X)"
             )
+        if isinstance(metric, type) or not callable(getattr(metric, "get_mahalanobis_matrix", None)):
+            raise ValueError(
+                f"metric must be a MetricTracker, or have its get_mahalanobis_matrix() and mu_, got {metric!r}"
+            )
         self.metric = metric
         self._X = np.zeros((0, 0))  # with room to grow into; no columns before the first points
         self._ids: Ids = np.zeros(0, dtype=np.int64)

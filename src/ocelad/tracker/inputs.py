@@ -31,7 +31,11 @@ def features(given: Any) -> Callable[[Any], Any] | None:
     found = getattr(given, "transform", given)
     if found is None or (callable(found) and not (isinstance(given, type) and hasattr(given, "transform"))):
         return found
-    raise ValueError(f"features must be None, a function of points or a fitted transformer, got {given!r}")
+    expected = "None, a function of points or a fitted transformer"
+    if isinstance(given, type):
+        raise ValueError(f"features must be {expected}, got the class {given.__name__}, not an instance of it")
+    kind = type(given).__name__
+    raise ValueError(f"features must be {expected}, got {given!r}: {kind} has no transform, and cannot be called")
 
 
 def points(X: Any, owner: str, form: Callable[[Any], Any] | None, features: Any = None) -> Any:
