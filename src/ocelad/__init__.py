@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .learners import AdaGrad, FollowTheRegularizedLeader, GradientDescent, on_intervals
     from .ocelad import Ocelad
     from .state import FileError, dumps, load, loads, save
-    from .tracker import MetricTracker, SupervisedMetricTracker
+    from .tracker import FeatureScaleWarning, MetricTracker, SupervisedMetricTracker
     from .watch.alarms import ChangeAlarm, Event, RiverAlarm
     from .watch.history import History, time_scale
     from .weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
@@ -81,6 +81,7 @@ __all__ = [
     "Comid",
     "Descent",
     "Event",
+    "FeatureScaleWarning",
     "FileError",
     "FixedShare",
     "FollowTheRegularizedLeader",

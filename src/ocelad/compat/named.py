@@ -50,6 +50,7 @@ class NamedTracker:
     def learn(self, pairs: list[tuple[Array, Array]], similar: list[bool], columns: Columns) -> None:
         """Comparisons of points that are laid out by ``columns``."""
         if pairs:
+            self.tracker._names = columns.names
             self.tracker.partial_fit(np.array(pairs), np.where(similar, 1, -1))
             self.learned, self._root = True, None
         self.columns = columns

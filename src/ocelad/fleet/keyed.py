@@ -21,6 +21,7 @@ from ..protocols import Array
 from ..state import container
 from ..state.options import Options
 from ..tracker import MetricTracker, inputs
+from ..tracker.first_differences import FirstDifferences
 from ..tracker.lock import Locked, locked
 from ..tracker.preprocessor import read_preprocessor
 from ..tracker.vocabulary import probabilities
@@ -96,6 +97,7 @@ class KeyedTrackers(Locked):
         self.prior, self.history = copy.copy(prior), None if history is None else dict(history)
         if self.history is not None:
             History(MetricTracker(), **self.history)  # refuses what it would refuse later
+        self._first: FirstDifferences | None = None  # of all keys, as long as they are too few
         self._new = self.prior  # what trackers of new keys are copies of, once the features are known
         self._kept: dict[Hashable, MetricTracker | bytes | Path] = {}  # or put away, as bytes or in a file
         self._used: dict[Hashable, None] = {}  # those not put away, the least recently used first
@@ -151,6 +153,7 @@ class KeyedTrackers(Locked):
         labels, groups = validate.labels(y, u.shape[0]), Groups(keys, u.shape[0])
         new = self._suited(pairs, u)
         new._scale.check(u)
+        first = FirstDifferences.of(new._scale, u) if self._new is None else self._first
         rows, labels = u[groups.order], labels[groups.order]
         one_by_one = u.shape[0] < 16 * len(groups.at)  # threads would wait for each other more than work
         for batch in groups.batches(self.max_in_memory):
@@ -167,6 +170,9 @@ class KeyedTrackers(Locked):
                 for key, tracker in trackers.items():
                     if held[key] is None and tracker._fitted().t > new._engine.t:
                         self._kept[key], self._used[key], self._new = tracker, None, new
+        self._first = None
+        if first is not None:
+            self._first = first.after(u, getattr(new, "feature_names_in_", None))
         return self
 
     def _differences(self, pairs: Any) -> Any:

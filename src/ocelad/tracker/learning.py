@@ -5,24 +5,38 @@ Input has been checked and made into differences. Whoever calls holds the tracke
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from .. import validation as validate
+from ..dataframes import is_frame
 from ..engine import Engine, Trace
 from ..engine.rows import select
 from ..protocols import Array
 from . import calibration, inputs
 from .algorithm_2 import algorithm_2, first_scale
-from .nonlinear import normalise
+from .first_differences import FirstDifferences
+from .nonlinear import linear_part, normalise
 from .preprocessor import read_preprocessor
 from .units import FeatureScale
 
 if TYPE_CHECKING:
     from .metric_tracker import MetricTracker
 
-LEARNED = ("_engine", "_scale", "_threshold", "_given", "_metric", "n_features_in_", "feature_names_in_")
+LEARNED = (
+    "_engine",
+    "_scale",
+    "_threshold",
+    "_given",
+    "_metric",
+    "_first",
+    "_names",
+    "n_features_in_",
+    "feature_names_in_",
+)
 """The attributes that learning sets."""
 
 
@@ -69,6 +83,8 @@ def learn(
         if not known:
             tracker._engine, tracker.n_features_in_ = engine, n
             tracker.preprocessor_, tracker.features_ = form, features
+            if "_scale" not in learned:
+                tracker._first = FirstDifferences.of(scale, u)
         learned.update(_given=None, _threshold=None, _scale=after)
         if tracker._history is None and trace is None:
             engine.run(rows, y, weight, None, implied)
@@ -80,6 +96,35 @@ def learn(
         else:
             tracker._scale = normalise(scale, u[: engine.t - t], parts, n)[1]
         raise
+    if tracker._first is not None:
+        differences = linear_part(u.reshape(u.shape[0] * parts, -1), n) if isinstance(u, np.ndarray) else u
+        first, tracker._first = tracker._first, None  # whatever becomes of the warning, it is given once
+        tracker._first = first.after(differences, getattr(tracker, "feature_names_in_", tracker._names))
+
+
+def look_at(tracker: MetricTracker, X: Any, refresh: bool) -> None:
+    """Take landmarks from points, if there are to be any; nothing else is learned from them."""
+    features = tracker._features()
+    rows = inputs.points(X, type(tracker).__name__, tracker._current_preprocessor(), features)
+    with tracker._lock:
+        known, name = "_engine" in tracker.__dict__, inputs.name_of_points(features)
+        if not known and tracker._given is not None:
+            raise ValueError("components_ were set: observe points after the first comparison that follows")
+        if rows.shape[1] == 0:
+            raise ValueError(f"{name} must be points with one feature or more, got shape {rows.shape}")
+        begun = tracker if known else copy.copy(tracker)._begin(rows.shape[1])
+        rows = validate.points(rows, begun.n_features_in_, name)
+        if begun._wide and sparse.issparse(rows):
+            raise ValueError("X: nonlinear=True needs dense points, got sparse ones")
+        if refresh and begun._wide and len(rows) < 2:
+            raise ValueError(f"X must be two points or more to take landmarks from, got {len(rows)}")
+        if is_frame(X) and features is None:
+            inputs.check_names(begun, [X], known)
+        begun._engine.observe(rows, refresh)
+        begun._metric = None
+        if not known:
+            begun._first = FirstDifferences.of(begun._scale, rows)
+        tracker.__dict__.update({k: v for k, v in begun.__dict__.items() if k != "_own_lock"})
 
 
 def _run_traced(

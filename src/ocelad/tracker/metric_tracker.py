@@ -8,11 +8,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from .. import validation as validate
-from ..dataframes import is_frame
 from ..engine import Engine, Trace
 from ..geometry.divergences import Divergence, Frobenius
 from ..geometry.losses import Hinge, MarginLoss
@@ -27,7 +25,8 @@ from ..protocols import Array, Ensemble, Spawn, Weights
 from ..weights import FixedShare, OceladWeights
 from . import calibration, inputs
 from .algorithm_2 import algorithm_2, first_scale
-from .learning import LEARNED, learn, relearn
+from .first_differences import FirstDifferences
+from .learning import LEARNED, learn, look_at, relearn
 from .levels import LevelVocabulary
 from .lock import Locked, locked
 from .nonlinear import NonlinearMetric, linear_part, no_matrix, with_linear_part
@@ -116,6 +115,8 @@ class MetricTracker(
     _scale: Scale
     _history: Any = None  # a History sets this, to read the traces
     _given: WarmStart | None = None
+    _first: FirstDifferences | None = None  # as long as they are too few to say how large features are
+    _names: Any = None  # of features, where they are known to whoever forms the pairs
     _metric: tuple[tuple[int, int | None], Mahalanobis] | None = None  # as it was when last asked for
 
     def __init__(
@@ -324,26 +325,7 @@ class MetricTracker(
             Take new landmarks even if there are some: for streams whose points have moved away from those that the
             first landmarks were taken from. The experts on feature maps then begin again.
         """
-        features = self._features()
-        rows = inputs.points(X, type(self).__name__, self._current_preprocessor(), features)
-        with self._lock:
-            if "_engine" not in self.__dict__ and self._given is not None:
-                raise ValueError("components_ were set: observe points after the first comparison that follows")
-            known = "_engine" in self.__dict__
-            if rows.shape[1] == 0:
-                name = inputs.name_of_points(features)
-                raise ValueError(f"{name} must be points with one feature or more, got shape {rows.shape}")
-            begun = self if known else copy.copy(self)._begin(rows.shape[1])
-            rows = validate.points(rows, begun.n_features_in_, inputs.name_of_points(features))
-            if begun._wide and sparse.issparse(rows):
-                raise ValueError("X: nonlinear=True needs dense points, got sparse ones")
-            if refresh and begun._wide and len(rows) < 2:
-                raise ValueError(f"X must be two points or more to take landmarks from, got {len(rows)}")
-            if is_frame(X) and features is None:
-                inputs.check_names(begun, [X], known)
-            begun._engine.observe(rows, refresh)
-            begun._metric = None
-            self.__dict__.update({k: v for k, v in begun.__dict__.items() if k != "_own_lock"})
+        look_at(self, X, refresh)
         return self
 
     # What has been learned

@@ -156,6 +156,7 @@ class SupervisedMetricTracker(
         if reset:
             if self.n_components is not None:
                 new.tracker_.set_params(n_components=self.n_components)
+            new.tracker_._names = new.__dict__.get("feature_names_in_")
             new.preprocessor_, new._random, new._number = form, check_random_state(self.random_state), 0
             points, labels, seen = X, y, 0
         else:
