@@ -342,9 +342,11 @@ def stored():
         (lambda index: index.remove(0), "ids must be a one-dimensional array"),
         (lambda index: index.kneighbors([[0.0, np.inf]]), "X must be .* found infinity"),
         (lambda index: index.kneighbors([[0.0]]), "X must be"),
-        (lambda index: index.kneighbors([[0.0, 0.0]], 0), "k must be an integer >= 1, got 0"),
-        (lambda index: index.kneighbors([[0.0, 0.0]], 2.0), "k must be an integer"),
-        (lambda index: index.kneighbors([[0.0, 0.0]], True), "k must be an integer"),
+        (lambda index: index.kneighbors([[0.0, 0.0]], 0), "n_neighbors must be an integer >= 1, got 0"),
+        (lambda index: index.kneighbors([[0.0, 0.0]], 2.0), "n_neighbors must be an integer"),
+        (lambda index: index.kneighbors([[0.0, 0.0]], True), "n_neighbors must be an integer"),
+        (lambda index: index.kneighbors([[0.0, 0.0]], k=0), "k must be an integer >= 1, got 0"),
+        (lambda index: index.kneighbors([[0.0, 0.0]], 3, k=3), "n_neighbors and k are the same: give one"),
     ],
 )
 def test_rejected_without_a_trace(act, message):
@@ -474,3 +476,15 @@ def test_all_ids_are_of_one_kind():
     index.remove(["a"])
     assert index.add([[1.0, 1.0]]).tolist() == [0]  # nothing is stored: the kind is free again
     assert index.kneighbors([[0.0, 0.0]], 2)[1].tolist() == [[0, -1]]
+
+
+def test_neighbours_are_asked_for_as_in_scikit_learn():
+    index = MovingIndex(MetricTracker().partial_fit(*comparisons(seed=0, steps=100, n=2)))
+    index.add(np.random.default_rng(0).normal(size=(20, 2)))
+    X = np.zeros((1, 2))
+    distances, ids = index.kneighbors(X, n_neighbors=3)
+    for other in (index.kneighbors(X, 3), index.kneighbors(X, k=3)):
+        assert same(other, (distances, ids))
+    np.testing.assert_array_equal(index.kneighbors(X, 3, return_distance=False), ids)
+    np.testing.assert_array_equal(index.kneighbors(X, 3, False), ids)
+    assert index.kneighbors(X)[1].shape == (1, 5)

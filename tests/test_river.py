@@ -28,6 +28,7 @@ MODELS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::ocelad.FeatureScaleWarning")  # which is right about their features
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_rivers_own_checks(model):
     assert not model._unit_test_skips()

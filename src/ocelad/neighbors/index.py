@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .. import validation as validate
 from ..geometry import Mahalanobis
 from ..protocols import Array
 from ..tracker import inputs
+from .arguments import Ids, ids_of, number_of_neighbors, points_of
 from .change import MovingMetric, current, factor, fingerprint, matrix, moved, threshold
 from .measure import NONE, Nearest, nearer
 from .projection import Projection
-
-Ids = NDArray[Any]
-"""Integers, or objects that are strings."""
 
 SAMPLE = 4096
 """``moved`` looks at no more than this many of the stored points, evenly spaced."""
@@ -45,7 +42,7 @@ class MovingIndex:
     >>> y = np.where(np.abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)  # only the first feature matters
     >>> index = MovingIndex(MetricTracker().partial_fit(pairs, y))
     >>> ids = index.add([[0.0, 2.0, 0.0], [1.5, 0.0, 0.0], [5.0, 0.0, 0.0]])
-    >>> distances, ids = index.kneighbors([[0.0, 0.0, 0.0]], k=2)
+    >>> distances, ids = index.kneighbors([[0.0, 0.0, 0.0]], n_neighbors=2)
     >>> ids
     array([[0, 1]])
     """
@@ -105,8 +102,8 @@ class MovingIndex:
         return X if features is None else inputs.points(X, type(self).__name__, None, features)
 
     def _add(self, X: Any, ids: Any) -> Ids:
-        points = _points(X, self._X.shape[1] or getattr(self.metric, "n_features_in_", 0))
-        new = np.arange(self._next, self._next + len(points)) if ids is None else _ids(ids)
+        points = points_of(X, self._X.shape[1] or getattr(self.metric, "n_features_in_", 0))
+        new = np.arange(self._next, self._next + len(points)) if ids is None else ids_of(ids)
         fresh = set(new.tolist())
         if len(new) != len(points):
             raise ValueError(f"ids must be one for each of the {len(points)} points, got {len(new)}")
@@ -131,7 +128,7 @@ class MovingIndex:
 
     def remove(self, ids: ArrayLike) -> None:
         """Forget points."""
-        gone = set(_ids(ids).tolist())
+        gone = set(ids_of(ids).tolist())
         if unknown := gone - self._taken:
             raise ValueError(f"ids must be those of stored points, {min(unknown)!r} is not")
         kept = np.array([each not in gone for each in self._ids.tolist()], dtype=bool)
@@ -140,14 +137,62 @@ class MovingIndex:
         self._taken -= gone
         self._projection, self._spent = None, 0
 
-    def kneighbors(self, X: ArrayLike, k: int = 5, *, within_threshold: bool = False) -> tuple[Array, Ids]:
-        """Distances (not squared) and ids of the k nearest stored points of each query, nearest first.
+    @overload
+    def kneighbors(
+        self,
+        X: ArrayLike,
+        n_neighbors: int | None = None,
+        return_distance: Literal[True] = True,
+        *,
+        within_threshold: bool = False,
+        k: int | None = None,
+    ) -> tuple[Array, Ids]: ...
 
-        Both have shape (m, k). Of equally near points the one that came first is first. Where there are fewer than
-        k points, or with ``within_threshold`` fewer that are similar to it, the row is filled up with
-        distance inf and id -1, or None where ids are strings: then they are an array of objects.
+    @overload
+    def kneighbors(
+        self,
+        X: ArrayLike,
+        n_neighbors: int | None = None,
+        *,
+        return_distance: Literal[False],
+        within_threshold: bool = False,
+        k: int | None = None,
+    ) -> Ids: ...
+
+    def kneighbors(
+        self,
+        X: ArrayLike,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+        *,
+        within_threshold: bool = False,
+        k: int | None = None,
+    ) -> tuple[Array, Ids] | Ids:
+        """Distances (not squared) and ids of the nearest stored points of each query, nearest first.
+
+        Both have shape (m, n_neighbors). Of equally near points the one that came first is first. Where there are
+        fewer points than that, or with ``within_threshold`` fewer that are similar to it, the row is filled up
+        with distance inf and id -1, or None where ids are strings: then they are an array of objects.
+
+        Parameters
+        ----------
+        X
+            Queries of shape (m, n).
+        n_neighbors
+            How many; None for 5.
+        return_distance
+            False gives the ids alone.
+        within_threshold
+            Whether only points count that are similar to the query.
+        k
+            The old name of ``n_neighbors``.
         """
-        k, queries = validate.integer(k, "k"), _points(self._made(X), self._X.shape[1])
+        k = number_of_neighbors(n_neighbors, k)
+        queries = points_of(self._made(X), self._X.shape[1])
+        distances, ids = self._neighbors(queries, k, within_threshold)
+        return (distances, ids) if return_distance else ids
+
+    def _neighbors(self, queries: Array, k: int, within_threshold: bool) -> tuple[Array, Ids]:
         distances = np.full((len(queries), k), np.inf)
         ids = np.full(distances.shape, None if self._ids.dtype == object else -1)
         if not len(self) or not len(queries):
@@ -226,31 +271,3 @@ class MovingIndex:
         if len(X) > SAMPLE:
             X = X[np.linspace(0, len(X) - 1, SAMPLE).round().astype(np.int64)]
         return moved(self._exported[0], matrix(self.metric, X.shape[1]), X)
-
-
-def _points(X: Any, n: int) -> Array:
-    """Points of shape (m, n), or with any number of features > 0 if n is 0."""
-    expected = f"an array of finite numbers of shape (m, {n or 'n'})"
-    points = validate.real(X, "X", expected)
-    if points.ndim != 2 or points.shape[1] != (n or points.shape[1]) or points.shape[1] == 0:
-        raise ValueError(f"X must be {expected}, got shape {points.shape}")
-    return points
-
-
-def _ids(ids: Any) -> Ids:
-    expected = "a one-dimensional array of integers >= 0, or of strings"
-    if isinstance(ids, (list, tuple)) and ids and all(isinstance(each, str) for each in ids):
-        return np.array([str(each) for each in ids], dtype=object)  # numpy's own strings lose a NUL at the end
-    try:
-        array = np.asarray(ids)
-    except ValueError as error:  # ragged lists
-        raise ValueError(f"ids must be {expected}; {error}") from None
-    if array.ndim == 1 and not array.size:
-        return np.zeros(0, dtype=np.int64)
-    if array.ndim == 1 and not isinstance(ids, (list, tuple)) and all(isinstance(each, str) for each in array):
-        return _ids(array.tolist())
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"ids must be {expected}, got dtype {array.dtype} and shape {array.shape}")
-    if array.min() < 0 or array.max() >= 2**63 - 1:
-        raise ValueError(f"ids must be {expected} and < 2^63 - 1, got {array.min()} to {array.max()}")
-    return array.astype(np.int64)
