@@ -53,7 +53,8 @@ def labels(y: Any, m: int, problem: str | None = None) -> Array:
     expected = f"an array of shape ({m},), one label per pair: +1 (similar) or -1 (different), or True or False"
     array = real(_as_numbers(y, expected), "y", expected)
     if array.shape != (m,):
-        raise ValueError(f"y must be {expected}, got shape {array.shape}")
+        hint = {(): "; a single label is written [label]", (m, 1): "; y.ravel() is of that shape"}
+        raise ValueError(f"y must be {expected}, got shape {array.shape}{hint.get(array.shape, '')}")
     if (np.abs(array) == 1).all():
         return array
     odd = array[(np.abs(array) != 1) & (array != 0)]

@@ -27,7 +27,8 @@ def points_of(X: Any, n: int) -> Array:
     expected = f"an array of finite numbers of shape (m, {n or 'n'})"
     points = validate.real(X, "X", expected)
     if points.ndim != 2 or points.shape[1] != (n or points.shape[1]) or points.shape[1] == 0:
-        raise ValueError(f"X must be {expected}, got shape {points.shape}")
+        hint = "; a single point is written [point]" if points.ndim == 1 else ""
+        raise ValueError(f"X must be {expected}, got shape {points.shape}{hint}")
     return points
 
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from .. import validation as validate
 from ..dataframes import is_frame, numbers
+from .hints import about_points, about_tuples
 from .preprocessor import called, formed
 from .units import square
 
@@ -51,9 +52,8 @@ def points(X: Any, owner: str, form: Callable[[Any], Any] | None, features: Any 
     if array.ndim == 1 and form is not None:
         array, applied = formed(form, array), True
     if array.ndim != 2:
-        raise _dimensions(
-            "2D array of formed points", "1D array of indicators or ", 1, array, owner, form, applied
-        )
+        formed_points, indicators = "2D array of formed points", "1D array of indicators or "
+        raise about_points(_dimensions(formed_points, indicators, 1, array, owner, form, applied), array)
     return array
 
 
@@ -80,11 +80,11 @@ def tuples(
             return _sides(sides, size, name, owner)
         array, applied = np.stack(sides, axis=1), True
     if array.ndim != 3:
-        raise _dimensions(
-            "3D array of formed tuples", "2D array of indicators or ", 2, array, owner, form, applied
-        )
+        formed_tuples, indicators = "3D array of formed tuples", "2D array of indicators or "
+        problem = _dimensions(formed_tuples, indicators, 2, array, owner, form, applied)
+        raise about_tuples(problem, array, size, name)
     if array.shape[1] != size:
-        raise _size(size, array.shape[1], owner, array.shape, array)
+        raise about_tuples(_size(size, array.shape[1], owner, array.shape, array), array, size, name)
     expected = f"an array of finite numbers of shape (m, {size}, n): m {name} of points with n features"
     array = validate.real(array, name, expected)
     if array.shape[2] == 0:

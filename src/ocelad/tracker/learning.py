@@ -26,6 +26,7 @@ from .units import FeatureScale
 if TYPE_CHECKING:
     from .metric_tracker import MetricTracker
 
+NOTHING = "Found array with 0 sample(s) while a minimum of 1 is required: pairs is empty, nothing to learn from"
 LEARNED = (
     "_engine",
     "_scale",
@@ -161,7 +162,7 @@ def relearn(tracker: MetricTracker, pairs: Any, y: Any, calibration_params: dict
     u = new._differences(pairs)
     labels = validate.strict_labels(y, u.shape[0])
     if not u.shape[0]:
-        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: pairs is empty")
+        raise ValueError(NOTHING)
     learn(new, u, labels, named=pairs)
     new._threshold = calibration.best_threshold(new.get_metric().distance(u), labels, **calibration_params)
     if tracker._history is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,11 @@ def read_preprocessor(given: Any) -> Callable[[Any], Any] | None:
     """A function from indicators to points."""
     if sparse.issparse(given):
         return Rows(given.tocsr())
+    if isinstance(given, Mapping):
+        raise ValueError(
+            "preprocessor must be an array, a table or a function, got a dictionary: give a function of its keys, "
+            "lambda keys: np.array([points[key] for key in keys])"
+        )
     if is_frame(given):
         try:
             return Rows(numbers(given, "preprocessor", "a table of finite numbers"), column_names(given))

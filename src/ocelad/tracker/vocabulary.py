@@ -66,7 +66,8 @@ class MetricVocabulary:
 
     def _not_fitted(self) -> NotFittedError:
         return NotFittedError(
-            f"This {type(self).__name__} has seen no comparison yet: call partial_fit or fit first."
+            f"This {type(self).__name__} has not learned from any comparison yet: call partial_fit or fit first, "
+            "with at least one (an empty batch teaches nothing)."
         )
 
     def pair_distance(self, pairs: ArrayLike) -> Array:
