@@ -185,6 +185,7 @@ def test_nothing_to_say(kind, seed):
 def test_sparse_points_have_one_unit_in_any_case():
     sides = [sparse.csr_array(LARGE[:, k]) for k in (0, 1)]
     MetricTracker().partial_fit(sides, Y).partial_fit(LARGE, Y)
+    MetricTracker().partial_fit(LARGE[:9], Y[:9]).partial_fit_triplets([*sides, sides[0]]).partial_fit(LARGE, Y)
 
 
 # What it is good for

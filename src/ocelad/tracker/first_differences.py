@@ -37,7 +37,7 @@ class FeatureScaleWarning(UserWarning):
     """A few features are so large that others can hardly count: ``scale="features"`` gives each its own unit."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class FirstDifferences:
     """The first differences of a tracker that measures all features in one unit, as long as they are too few."""
 
@@ -53,11 +53,12 @@ class FirstDifferences:
         """With some more, dense; once there are enough, None, and a warning if there is something to be said."""
         if not isinstance(u, np.ndarray):
             return None
-        some = u[: 2 * ENOUGH]
-        rows = (*self.rows, *np.abs(some[some.any(axis=1)]))[:ENOUGH]
-        if len(rows) < ENOUGH and len(u) <= 2 * ENOUGH:
+        if len(u) == 1 and len(self.rows) < ENOUGH - 1:  # fast path for one at a time
+            return FirstDifferences((*self.rows, u[0])) if u.any() else self
+        rows = (*self.rows, *u[u.any(axis=1)][:ENOUGH].copy())[:ENOUGH]
+        if len(rows) < ENOUGH:
             return FirstDifferences(rows)
-        if text := verdict(np.array(rows), names):
+        if text := verdict(np.abs(rows), names):
             warnings.warn(text, FeatureScaleWarning, stacklevel=_levels_up())
         return None
 

@@ -98,7 +98,8 @@ def learn(
             tracker._scale = normalise(scale, u[: engine.t - t], parts, n)[1]
         raise
     if tracker._first is not None:
-        differences = linear_part(u.reshape(u.shape[0] * parts, -1), n) if isinstance(u, np.ndarray) else u
+        wider = u.shape[1] != n and isinstance(u, np.ndarray)
+        differences = linear_part(u.reshape(u.shape[0] * parts, -1), n) if wider else u
         first, tracker._first = tracker._first, None  # whatever becomes of the warning, it is given once
         tracker._first = first.after(differences, getattr(tracker, "feature_names_in_", tracker._names))
 
