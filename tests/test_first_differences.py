@@ -202,3 +202,14 @@ def test_the_warning_is_right_about_wine():
     own = MetricTracker(scale="features").partial_fit(pairs[:1000], similar[:1000])
     right = [((each.predict(pairs[1000:]) > 0) == similar[1000:]).mean() for each in (auto, own)]
     assert right[1] > right[0] + 0.1
+
+
+def test_a_fleet_from_a_file_says_nothing(tmp_path):
+    fleet = KeyedTrackers().partial_fit(["a"] * 60, LARGE[:60], Y[:60])
+    fleet.save(tmp_path / "fleet.ocelad")
+    again = KeyedTrackers.load(tmp_path / "fleet.ocelad")
+    again.partial_fit(np.arange(300) % 3, LARGE, Y)
+    again["a"].partial_fit(LARGE, Y)
+    for other in (copy.copy(fleet), pickle.loads(pickle.dumps(fleet))):
+        with pytest.warns(FeatureScaleWarning):
+            other.partial_fit(["a"] * 300, LARGE, Y)

@@ -34,7 +34,19 @@ WIDEST = 4096
 
 
 class FeatureScaleWarning(UserWarning):
-    """A few features are so large that others can hardly count: ``scale="features"`` gives each its own unit."""
+    """A few features are so large that others can hardly count: ``scale="features"`` gives each its own unit.
+
+    >>> from ocelad import MetricTracker
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = rng.normal(size=(200, 2, 3)) * [1.0, 1.0, 1000.0]
+    >>> y = np.where(np.abs(pairs[:, 0, 0] - pairs[:, 1, 0]) < 1, 1, -1)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = MetricTracker().partial_fit(pairs, y)
+    ...     _ = MetricTracker(scale="features").partial_fit(pairs, y)
+    >>> [each.category.__name__ for each in caught]
+    ['FeatureScaleWarning']
+    """
 
 
 @dataclass(eq=False, slots=True)
@@ -68,7 +80,7 @@ def verdict(sizes: Array, names: Sequence[Any] | None = None) -> str | None:
 
     >>> differences = np.abs(np.random.default_rng(0).normal(size=(100, 4))) * [1.0, 2.0, 1000.0, 1.0]
     >>> print(verdict(differences, ["height", "width", "price", "age"]).partition(":")[0])
-    feature 'price' is about 500 times as large as any other
+    feature 'price' is about 600 times as large as any other
     >>> verdict(differences[:, :2]) is None
     True
     """

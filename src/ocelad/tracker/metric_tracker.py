@@ -81,7 +81,8 @@ class MetricTracker(
         ``"auto"`` learns the unit of length from the stream, so that multiplying all features by one constant
         changes nothing; ``"features"`` divides each feature by its usual size first, learned from the stream, too,
         so that multiplying each by its own constant changes nothing (dense points only); a number fixes the unit;
-        None takes features as they are.
+        None takes features as they are. With ``"auto"``, a `FeatureScaleWarning` names features that drown
+        the others.
     ensemble
         What to put in place of RICE: a function from ``spawn(length, start)`` to an ensemble. ``base`` is RICE's,
         and not used then.
