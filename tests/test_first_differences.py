@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits, load_wine
+from sklearn.kernel_approximation import Nystroem
 
 import ocelad
 from ocelad import FeatureScaleWarning, KeyedTrackers, MetricTracker, SupervisedMetricTracker
@@ -168,6 +169,9 @@ INNOCENT = {
     "wild values": spiked,
     "lognormal": lambda rng: rng.lognormal(0, 3, size=(3000, 8)),
     "embeddings with a large coordinate": lambda rng: rng.normal(size=(800, 768)) * np.r_[25.0, np.ones(767)],
+    "kernels": lambda rng: Nystroem(gamma=1, n_components=7, random_state=0).fit_transform(
+        3 * rng.normal(size=(800, 5))
+    ),
     "one feature": lambda rng: rng.normal(size=(800, 1)),
     "one feature that varies": lambda rng: rng.normal(size=(800, 4)) * [1000.0, 0.0, 0.0, 0.0],
 }

@@ -53,6 +53,7 @@ NAMES = {
     "Comid",
     "Descent",
     "Event",
+    "FeatureScaleWarning",
     "FileError",
     "FixedShare",
     "FollowTheRegularizedLeader",

@@ -4,8 +4,9 @@ differences.
     size_i = median of |u_i| > 0,    p_i = share of differences with |u_i| > 0,    energy_i = p_i size_i^2.
 
 A few features drown the others if each of them is at least `RATIO` times as large as any other, is there in most
-differences, and all together have all but `REST` of the energy. A unit of length that all features share is theirs
-then. Medians do not look at wild values, and features that are seldom there, such as words, are not called small.
+differences, all together have all but `REST` of the energy, and where they are there, `MOST` of the square of a
+difference on average. A unit of length that all features share is theirs then. Medians do not look at wild values;
+features that are seldom there, such as words, or seldom far from zero, such as kernels, are not called small.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ENOUGH = 100
 
 RATIO = 10.0
 REST = 0.01
+MOST = 0.9
 FEW = 10
 """At most one feature in this many is called large: where there are more, the rest may be small on purpose."""
 
@@ -95,9 +97,17 @@ def verdict(sizes: Array, names: Sequence[Any] | None = None) -> str | None:
     energy = p * size * size
     for few in range(1, max(1, len(kept) // FEW) + 1):
         share = energy[:few].sum() / energy.sum()
-        if size[few] * RATIO <= size[few - 1] and share >= 1.0 - REST and p[:few].min() >= 0.5:
+        large = size[few] * RATIO <= size[few - 1] and share >= 1.0 - REST and p[:few].min() >= 0.5
+        if large and _mean_share(sizes, kept[:few]) >= MOST:
             return _text(_called(np.sort(kept[:few]).tolist(), names), size[few - 1] / size[few], share)
     return None
+
+
+def _mean_share(sizes: Array, large: Any) -> float:
+    """Of these features, in the squares of the differences that they are in."""
+    there = sizes[(sizes[:, large] > 0.0).any(axis=1)]
+    squares = np.square(there / there.max(axis=1, keepdims=True))
+    return float((squares[:, large].sum(axis=1) / squares.sum(axis=1)).mean())
 
 
 def _text(large: str, ratio: float, share: float) -> str:
