@@ -70,9 +70,8 @@ def main() -> None:
         benign = np.array(rows["diagnosis"]) == "benign"
         gap = np.linalg.norm(place[benign].mean(axis=0) - place[~benign].mean(axis=0))
         spread = np.sqrt(np.mean([place[kind].var(axis=0).sum() for kind in (benign, ~benign)]))
-        print(
-            f"map.csv, of the patients it learned from: the diagnoses are {gap / spread:.1f} standard deviations apart"
-        )
+        apart = f"{gap / spread:.1f} standard deviations apart"
+        print(f"map.csv, of the patients it learned from: the diagnoses are {apart}")
 
 
 if __name__ == "__main__":
