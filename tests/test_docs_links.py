@@ -68,8 +68,11 @@ def toctree(page):
                 entry = line.strip()
                 if entry and not entry.startswith((":", "---")):
                     target = entry.rpartition("<")[2].rstrip(">") if entry.endswith(">") else entry
-                    if not OTHER_SITE.match(target) and target != "self":
-                        yield entry, page.parent / (target if target.endswith(".md") else f"{target}.md")
+                    if OTHER_SITE.match(target) or target == "self":
+                        continue
+                    path = target if target.endswith(".md") else f"{target}.md"
+                    several = sorted(page.parent.glob(path)) if ":glob:" in body else []
+                    yield from ((entry, each) for each in several or [page.parent / path])
 
 
 def targets(page):
@@ -225,6 +228,15 @@ def test_dead_links_are_found(site, bad):
 def test_lost_pages_are_found(site):
     found = {page.relative_to(site).as_posix() for page in reachable(site / "index.md")}
     assert found == {"index.md", "guide.md", "sub/more.md"}
+
+
+def test_a_toctree_may_have_patterns(site):
+    page = site / "page.md"
+    page.write_text("```{toctree}\n:glob:\n\nl*\nguide\n```\n")
+    assert dead(page) == []
+    assert {each.name for each in reachable(page)} == {"page.md", "lost.md", "guide.md"}
+    page.write_text("```{toctree}\n:glob:\n\nnothing*\n```\n")
+    assert len(dead(page)) == 1
 
 
 def test_python_that_does_not_run_is_found(site):
