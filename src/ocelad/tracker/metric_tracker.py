@@ -198,6 +198,7 @@ class MetricTracker(
     def __getstate__(self) -> dict[str, Any]:
         """Of one moment: it is pickled, or copied, when another thread may learn again."""
         state = super().__getstate__()
+        state.pop("_first", None)  # a hundred differences take more than all that is learned from them
         if "_engine" in state:
             state["_engine"] = copy.copy(self._engine)
         if self._history is not None:
