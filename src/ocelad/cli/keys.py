@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import sys
 from collections.abc import Callable
@@ -79,20 +80,30 @@ else:
         def __enter__(self) -> Keys:
             self._usual = termios.tcgetattr(self._terminal)
             self._stop: Any = signal.getsignal(signal.SIGTSTP)
+            self._signalled, signals = self._pipe = os.pipe()
+            for end in self._pipe:
+                os.set_blocking(end, False)
+            self._woken = signal.set_wakeup_fd(signals, warn_on_full_buffer=False)
             try:
                 if self._stop is not signal.SIG_IGN:
                     signal.signal(signal.SIGTSTP, self._pause)
                 self._listen()
             except BaseException:
-                self._restore()
+                self._leave()
                 raise
             return self
 
         def __exit__(
             self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
         ) -> None:
+            self._leave()
+
+        def _leave(self) -> None:
             self._restore()
             signal.signal(signal.SIGTSTP, self._stop)
+            signal.set_wakeup_fd(self._woken)
+            for end in self._pipe:
+                os.close(end)
 
         def _listen(self) -> None:
             tty.setcbreak(self._terminal, termios.TCSADRAIN)  # what has been typed ahead counts
@@ -113,12 +124,19 @@ else:
             """The next key, as a small letter; nothing if it means nothing, and `END` at the end."""
             if not self._typed:
                 try:
+                    self._wait()
                     typed = os.read(self._terminal, 1024)
                 except OSError:  # the terminal is gone
                     return END
                 self._typed = SEQUENCE.sub("", typed.decode("utf-8", "replace")) if typed else END
             key, self._typed = self._typed[:1], self._typed[1:]
             return key.lower()
+
+        def _wait(self) -> None:
+            """Until a key is pressed. Reading at once would not see a signal that comes just before."""
+            while self._terminal not in (ready := select.select([self._terminal, self._signalled], [], [])[0]):
+                if ready:
+                    os.read(self._signalled, 1024)  # its handler has been called by then
 
 
 def reader(again: Callable[[], None]) -> Keys | Lines:
