@@ -65,7 +65,7 @@ def main() -> None:
         print(f"{name:20}", *(f"{e.mean():8.3f} ± {e.std(ddof=1) / np.sqrt(len(e)):.3f}" for e in each))
     alarms = [(user, event.t - n // 2) for user, event in own.events()]
     delays = [delay for user, delay in alarms if user in changed and delay > 0]
-    print(f"{len(changed)} users changed their minds; alarms of theirs, so many comparisons after that: {delays}")
+    print(f"{len(changed)} users changed their minds, {len(delays)} alarms of theirs, after {delays} comparisons")
     print(f"false alarms: {len(alarms) - len(delays)}")
 
 

@@ -27,7 +27,7 @@ from ..tracker import MetricTracker
 from ..tracker.lock import locked
 from .alarms import Alarm, ChangeAlarm, Event, RiverAlarm
 
-Outcome = tuple[int, float, bool, float | None]
+Outcome = tuple[int, float, bool]
 
 RECORD = np.dtype(
     [("t", np.int64)] + [(name, np.float64) for name in ("loss", "error", "movement", "time_scale", "threshold")]
@@ -139,7 +139,7 @@ class History:
             raise ValueError(f"tracker must be a MetricTracker, got {tracker!r}")
         if tracker._history is not None:
             raise ValueError("tracker already has a history: stop() that one first")
-        if not (alarm is None or callable(getattr(alarm, "update", None))):
+        if not (alarm is None or (callable(getattr(alarm, "update", None)) and not isinstance(alarm, type))):
             raise ValueError(f"alarm must be None or an alarm such as ChangeAlarm(), got {alarm!r}")
         self.tracker = tracker
         self.every = validate.integer(every, "every")
@@ -163,7 +163,7 @@ class History:
         self.stride = self.every  # comparisons per row, at present
         self._rows: list[_Row] = []
         self._pending: _Row | None = None
-        # t, loss, error and, if there are probabilities, log loss of each pair since the last look
+        # t, loss and error of each pair since the last look
         self._outcomes: list[Outcome] = []
         self.lengths: Array = snapshot([])
         """The memory of each expert, at the last look."""
@@ -217,23 +217,23 @@ class History:
     def read(self, engine: Engine, trace: Trace, y: Array | None, implied: bool = False) -> None:
         """What a watched tracker has gone through, a piece at a time. Orders have no label to judge, and labels
         that were implied by others are no evidence."""
-        before, self._t = self._t, engine.t
-        if y is not None and not implied:
-            wrong = (trace.similar != (y > 0)).tolist()
-            times = range(before + 1, engine.t + 1)
-            costs = [None if math.isnan(cost) else cost for cost in trace.log_loss(y).tolist()]
-            self._outcomes += zip(times, trace.loss.tolist(), wrong, costs, strict=True)
+        times, self._t = range(self._t + 1, engine.t + 1), engine.t
+        judged = None if y is None or implied else trace.similar != (y > 0)
+        if judged is not None:
+            self._outcomes += zip(times, trace.loss.tolist(), judged.tolist(), strict=True)
         if engine.t % self.every == 0:
-            self._look(engine, implied)
+            self._look(engine)
+        if judged is not None and y is not None and self.alarm is not None:
+            self._feed(self.alarm, times, judged.tolist(), trace, trace.log_loss(y).tolist())
 
-    def _look(self, engine: Engine, implied: bool) -> None:
+    def _look(self, engine: Engine) -> None:
         form, outcomes, experts = engine.mixture()[0], self._outcomes, engine.experts()
         diagonal, t = form.diagonal, engine.t
         row = _Row(
             t=t,
             judged=len(outcomes),
-            loss=sum(loss for _, loss, _, _ in outcomes),
-            wrong=sum(wrong for _, _, wrong, _ in outcomes),
+            loss=sum(loss for _, loss, _ in outcomes),
+            wrong=sum(wrong for *_, wrong in outcomes),
             looks=1,
             moved=frobenius_distance(form, self._form),
             time_scale=time_scale(experts, t),
@@ -244,18 +244,16 @@ class History:
         self._form, self._outcomes = form, []
         self.lengths, self.kinds = snapshot(experts["length"]), tuple(experts["kind"].tolist())
         self._keep(row)
-        if self.alarm is not None:
-            self._feed(self.alarm, outcomes, None if implied else experts)
 
-    def _feed(self, alarm: Alarm, outcomes: list[Outcome], experts: Any) -> None:
-        for number, (t, _, wrong, cost) in enumerate(outcomes, 1):
+    def _feed(self, alarm: Alarm, times: range, wrong: list[bool], trace: Trace, costs: list[float]) -> None:
+        """Each comparison, with the experts as they were after it, however seldom there is a look."""
+        for row, t in enumerate(times):
             if isinstance(alarm, ChangeAlarm | RiverAlarm):
                 alarm.t = t - 1  # it counts the tracker's comparisons, also those that it is not told of
-            now = experts if number == len(outcomes) else None
-            if isinstance(alarm, ChangeAlarm) and cost is not None:
-                event = alarm.update(wrong, now, cost)
+            if isinstance(alarm, ChangeAlarm) and not math.isnan(costs[row]):
+                event = alarm.update(wrong[row], trace.after(row), costs[row])
             else:
-                event = alarm.update(wrong, now)
+                event = alarm.update(wrong[row], trace.after(row))
             if event is not None:  # other alarms count what they are told of
                 event = replace(event, t=t, onset=event.onset + t - event.t)
                 self.events = [*self.events, event][-self.capacity :]

@@ -57,9 +57,7 @@ def describe(history: History) -> tuple[dict[str, Any], Arrays]:
         "numbers": np.array([[getattr(row, name) for name in _NUMBERS] for row in rows]).reshape(len(rows), 5),
         "weights": np.concatenate([row.weights for row in rows]) if rows else np.zeros(0),
         "relevance": np.array([row.relevance for row in rows]) if rows else np.zeros((0, 0)),
-        "outcomes": np.array([(*known, -1.0 if cost is None else cost) for *known, cost in history._outcomes])
-        .astype(np.float64)
-        .reshape(-1, 4),
+        "outcomes": np.array(history._outcomes, dtype=np.float64).reshape(-1, 3),
         "lengths": np.where(np.isinf(history.lengths), 0.0, history.lengths),
     }
     if history._engine is not None:  # it has begun to look
@@ -125,17 +123,13 @@ def rebuild(entries: Any, arrays: Arrays, tracker: MetricTracker) -> History:
         history._rows.append(row)
     if entries["pending"]:
         history._pending = history._rows.pop()
-    take(arrays, "outcomes", (outcomes.size // 4, 4))
+    take(arrays, "outcomes", (outcomes.size // 3, 3))
     if not set(map(str, outcomes[:, 2].tolist())) <= {"0.0", "1.0"}:
         raise ValueError("history's outcomes must have errors of 0 or 1")
-    if not all(str(cost) == "-1.0" or (cost >= 0.0 and str(cost) != "-0.0") for cost in outcomes[:, 3].tolist()):
-        raise ValueError("history's outcomes must have log losses >= 0, or -1")
     times = [0.0, *outcomes[:, 0].tolist(), entries["t"] + 1.0]
     if not all(t.is_integer() and t < later for t, later in pairwise(times)):
         raise ValueError("history's outcomes must be of different times up to t, in order")
-    history._outcomes = [
-        (int(t), loss, bool(wrong), cost if cost >= 0.0 else None) for t, loss, wrong, cost in outcomes.tolist()
-    ]
+    history._outcomes = [(int(t), loss, bool(wrong)) for t, loss, wrong in outcomes.tolist()]
     kinds, lengths = entries["kinds"], take(arrays, "lengths", (arrays["lengths"].size,))
     if not isinstance(kinds, list) or len(kinds) != len(lengths) or not set(map(str, kinds)) <= set(KINDS):
         raise ValueError(f"history's kinds must be among {', '.join(KINDS)}, one per length")
