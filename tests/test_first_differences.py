@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.kernel_approximation import Nystroem
 
 import ocelad
-from ocelad import FeatureScaleWarning, KeyedTrackers, MetricTracker, SupervisedMetricTracker
+from ocelad import FeatureScaleWarning, KeyedTrackers, MetricTracker, SupervisedMetricTracker, dumps
 from ocelad.tracker.first_differences import ENOUGH, verdict
 from streams import comparisons
 from trackers import either
@@ -49,20 +49,46 @@ def test_it_points_to_the_line_of_the_caller():
         assert [each.filename for each in caught] == [__file__]
 
 
-def test_as_an_error_it_comes_when_all_has_been_learned():
-    tracker = MetricTracker()
+def test_as_an_error_it_comes_before_anything_is_learned():
+    tracker, fleet = MetricTracker().partial_fit(LARGE[:50], Y[:50]), KeyedTrackers()
+    fleet.partial_fit(["a"] * 50, LARGE[:50], Y[:50])
+    labelled = SupervisedMetricTracker(random_state=0).partial_fit(LARGE[:20, 0], Y[:20])
+    before = [dumps(tracker), dumps(labelled), dumps(fleet["a"])]
     with warnings.catch_warnings():
         warnings.simplefilter("error", FeatureScaleWarning)
-        with pytest.raises(FeatureScaleWarning):
-            tracker.partial_fit(LARGE, Y)
-        assert tracker._engine.t == 300
-        tracker.partial_fit(LARGE, Y)  # once
+        for learn in (
+            lambda: tracker.partial_fit(LARGE, Y),
+            lambda: labelled.partial_fit(LARGE[:, 0], Y),
+            lambda: fleet.partial_fit(["a", "b"] * 150, LARGE, Y),
+            lambda: fleet.partial_fit(["a"] * 300, LARGE, Y),
+        ):
+            with pytest.raises(FeatureScaleWarning):
+                learn()
+    assert [dumps(tracker), dumps(labelled), dumps(fleet["a"])] == before
+    assert list(fleet) == ["a"]
 
 
 @either
 @pytest.mark.parametrize("options", [{"scale": "features"}, {"scale": 1.0}, {"scale": None}])
 def test_not_where_features_are_not_measured_in_one_unit(new, options):
     new(**options).partial_fit(LARGE, Y)
+
+
+@pytest.mark.parametrize(
+    "scales", [[1e3, 1, 1e3, 1], [300, 1, 1e3, 1], [1e3, 1, 1e3, 1, 1], [1e3, 1, 1e3] + [1] * 7]
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_half_of_the_features_may_be_large(scales, seed):
+    pairs = np.random.default_rng(seed).normal(size=(200, 2, len(scales))) * scales
+    with pytest.warns(FeatureScaleWarning, match=r"features 0, 2 \(counted from 0\) are about"):
+        MetricTracker().partial_fit(pairs, np.resize(Y, 200))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_points_near_a_plane_are_nothing_to_warn_of(seed):
+    sizes = [1.0] * 3 + [0.02] * 7
+    differences = np.abs(np.random.default_rng(seed).normal(size=(100, 10)) * sizes)
+    assert verdict(differences) is None
 
 
 def test_fewer_differences_say_nothing():

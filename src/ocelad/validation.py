@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any
 
@@ -62,8 +63,16 @@ def labels(y: Any, m: int, problem: str | None = None) -> Array:
         raise ValueError(problem or f"y must be {expected}, found {odd[0]:g}")
     if (array == -1).any():
         raise ValueError(f"y must be {expected}, found 0 beside -1: which of them is 'different'?")
-    warnings.warn("y has labels 0 and 1: 0 is read as -1 (different)", UserWarning, stacklevel=3)
+    warnings.warn("y has labels 0 and 1: 0 is read as -1 (different)", UserWarning, stacklevel=levels_up())
     return np.where(array == 0, -1.0, 1.0)
+
+
+def levels_up() -> int:
+    """How far up the first caller outside this package is: the line that a warning should point to."""
+    frame, level, package = inspect.currentframe(), 0, __name__.partition(".")[0]
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def strict_labels(y: Any, m: int) -> Array:
@@ -101,8 +110,8 @@ def _as_numbers(y: Any, expected: str) -> Any:
         for index, each in enumerate(array.ravel().tolist()):
             if not (is_number(each) or isinstance(each, (bool, np.bool_))):
                 raise ValueError(f"y must be {expected}, found {each!r} at index {index}")
-        truth = array.size and all(isinstance(each, (bool, np.bool_)) for each in array.flat)
-        array = array.astype(bool if truth else np.float64)
+        signs = [label(each) if isinstance(each, (bool, np.bool_)) else each for each in array.ravel().tolist()]
+        array = np.array(signs, dtype=np.float64).reshape(array.shape)
     return np.where(array, 1.0, -1.0) if array.dtype == bool else array
 
 

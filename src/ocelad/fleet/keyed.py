@@ -154,6 +154,8 @@ class KeyedTrackers(Locked):
         new = self._suited(pairs, u)
         new._scale.check(u)
         first = FirstDifferences.of(new._scale, u) if self._new is None else self._first
+        if first is not None:
+            first = first.after(u, getattr(new, "feature_names_in_", None))
         rows, labels = u[groups.order], labels[groups.order]
         one_by_one = u.shape[0] < 16 * len(groups.at)  # threads would wait for each other more than work
         for batch in groups.batches(self.max_in_memory):
@@ -170,9 +172,7 @@ class KeyedTrackers(Locked):
                 for key, tracker in trackers.items():
                     if held[key] is None and tracker._fitted().t > new._engine.t:
                         self._kept[key], self._used[key], self._new = tracker, None, new
-        self._first = None
-        if first is not None:
-            self._first = first.after(u, getattr(new, "feature_names_in_", None))
+        self._first = first
         return self
 
     def _differences(self, pairs: Any) -> Any:

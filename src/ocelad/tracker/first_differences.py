@@ -3,15 +3,15 @@ differences.
 
     size_i = median of |u_i| > 0,    p_i = share of differences with |u_i| > 0,    energy_i = p_i size_i^2.
 
-A few features drown the others if each of them is at least `RATIO` times as large as any other, is there in most
-differences, all together have all but `REST` of the energy, and where they are there, `MOST` of the square of a
-difference on average. A unit of length that all features share is theirs then. Medians do not look at wild values;
-features that are seldom there, such as words, or seldom far from zero, such as kernels, are not called small.
+A few features, at most half, drown the others if each of them is at least `RATIO` times as large as any other, is
+there in most differences, all together have all but `REST` of the energy, and where they are there, `MOST` of the
+square of a difference on average. A unit of length that all features share is theirs then. Medians do not look at
+wild values; features that are seldom there, such as words, or seldom far from zero, such as kernels, are not
+called small.
 """
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..protocols import Array
+from ..validation import levels_up
 from .units import RunningScale
 
 ENOUGH = 100
@@ -29,7 +30,10 @@ RATIO = 10.0
 REST = 0.01
 MOST = 0.9
 FEW = 10
-"""At most one feature in this many is called large: where there are more, the rest may be small on purpose."""
+"""Where more than one feature in this many is large, the rest may be small on purpose: they must be `FAR` times
+as large then."""
+
+FAR = 100.0
 
 WIDEST = 4096
 """Of more features nothing is kept: that many are rarely measured in units of their own."""
@@ -37,6 +41,8 @@ WIDEST = 4096
 
 class FeatureScaleWarning(UserWarning):
     """A few features are so large that others can hardly count: ``scale="features"`` gives each its own unit.
+
+    Its only argument says which they are.
 
     >>> from ocelad import MetricTracker
     >>> rng = np.random.default_rng(0)
@@ -49,6 +55,10 @@ class FeatureScaleWarning(UserWarning):
     >>> [each.category.__name__ for each in caught]
     ['FeatureScaleWarning']
     """
+
+    def __str__(self) -> str:
+        hint = "scale='features' measures each feature in a unit of its own; or standardise features beforehand"
+        return f"{self.args[0]}. {hint}"
 
 
 @dataclass(eq=False, slots=True)
@@ -73,7 +83,7 @@ class FirstDifferences:
         if len(rows) < ENOUGH:
             return FirstDifferences(rows)
         if text := verdict(np.abs(rows), names):
-            warnings.warn(text, FeatureScaleWarning, stacklevel=_levels_up())
+            warnings.warn(FeatureScaleWarning(text), stacklevel=levels_up())
         return None
 
 
@@ -95,9 +105,9 @@ def verdict(sizes: Array, names: Sequence[Any] | None = None) -> str | None:
     order = np.argsort(-size, kind="stable")
     size, p, kept = size[order] / size[order[0]], there[kept][order], kept[order]
     energy = p * size * size
-    for few in range(1, max(1, len(kept) // FEW) + 1):
-        share = energy[:few].sum() / energy.sum()
-        large = size[few] * RATIO <= size[few - 1] and share >= 1.0 - REST and p[:few].min() >= 0.5
+    for few in range(1, len(kept) // 2 + 1):
+        share, ratio = energy[:few].sum() / energy.sum(), RATIO if few <= max(1, len(kept) // FEW) else FAR
+        large = size[few] * ratio <= size[few - 1] and share >= 1.0 - REST and p[:few].min() >= 0.5
         if large and _mean_share(sizes, kept[:few]) >= MOST:
             return _text(_called(np.sort(kept[:few]).tolist(), names), size[few - 1] / size[few], share)
     return None
@@ -113,8 +123,7 @@ def _mean_share(sizes: Array, large: Any) -> float:
 def _text(large: str, ratio: float, share: float) -> str:
     return (
         f"{large} about {float(f'{ratio:.2g}'):g} times as large as any other: {min(100 * share, 99.99):.4g} % of "
-        f"the squares of the first {ENOUGH} differences, so that other features can hardly count. "
-        "scale='features' measures each feature in a unit of its own; or standardise features beforehand"
+        f"the squares of the first {ENOUGH} differences, so that other features can hardly count"
     )
 
 
@@ -123,11 +132,3 @@ def _called(large: list[int], names: Sequence[Any] | None) -> str:
     which = ", ".join(repr(str(names[i])) if known and names is not None else str(i) for i in large)
     counted = "" if known else " (counted from 0)"
     return f"feature {which}{counted} is" if len(large) == 1 else f"features {which}{counted} are"
-
-
-def _levels_up() -> int:
-    """How far up the first caller outside this package is: the line that a warning should point to."""
-    frame, level, package = inspect.currentframe(), 0, __name__.partition(".")[0]
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
-        frame, level = frame.f_back, level + 1
-    return level

@@ -86,6 +86,11 @@ def learn(
             tracker.preprocessor_, tracker.features_ = form, features
             if "_scale" not in learned:
                 tracker._first = FirstDifferences.of(scale, u)
+        if tracker._first is not None:  # before anything is learned: a warning may be an error
+            wider = u.shape[1] != n and isinstance(u, np.ndarray)
+            differences = linear_part(u.reshape(u.shape[0] * parts, -1), n) if wider else u
+            names = getattr(tracker, "feature_names_in_", tracker._names)
+            tracker._first = tracker._first.after(differences, names)
         learned.update(_given=None, _threshold=None, _scale=after)
         if tracker._history is None and trace is None:
             engine.run(rows, y, weight, None, implied)
@@ -97,11 +102,6 @@ def learn(
         else:
             tracker._scale = normalise(scale, u[: engine.t - t], parts, n)[1]
         raise
-    if tracker._first is not None:
-        wider = u.shape[1] != n and isinstance(u, np.ndarray)
-        differences = linear_part(u.reshape(u.shape[0] * parts, -1), n) if wider else u
-        first, tracker._first = tracker._first, None  # whatever becomes of the warning, it is given once
-        tracker._first = first.after(differences, getattr(tracker, "feature_names_in_", tracker._names))
 
 
 def look_at(tracker: MetricTracker, X: Any, refresh: bool) -> None:
