@@ -29,6 +29,8 @@ def place_labels(
     """
     from matplotlib.patheffects import withStroke
 
+    if not words:
+        return
     figure = axes.figure
     figure.canvas.draw()  # where the axes are is known only then
     figure.set_layout_engine("none")

@@ -54,7 +54,7 @@ def scatter(axes: Any, points: Array, labels: Any, classes: Any, **look: Any) ->
     """Points of the plane, each class in its colour and with its marker."""
     for label, colour, marker in zip(classes, cycle(COLOURS), cycle(MARKERS), strict=False):
         own = points[labels == label]
-        axes.scatter(*own.T, color=colour, marker=marker, lw=0, label=str(label), **look)
+        axes.scatter(*own.T, color=colour, marker=marker, lw=0, label=plain(str(label)), **look)
 
 
 def limits(points: Array) -> tuple[Array, Array]:

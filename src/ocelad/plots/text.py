@@ -64,9 +64,12 @@ def text_embeddings(results: TextResults) -> Figure:
         for part in np.array_split(np.arange(len(Z)), 20):  # in turn, so that no label hides the others
             scatter(axes, Z[part], labels[part], classes, s=marker_size(len(Z)), alpha=0.55)
         _frame(axes, *limits(Z), margin=0.06)
+        low, high = np.transpose([axes.get_xlim(), axes.get_ylim()])
+        far = int(((low > Z) | (high < Z)).any(axis=1).sum())
         dimensions, k = results.study.dimensions, results.study.k
         axes.set(title=f"{name}: {k}-NN error in {dimensions}-D {error:.1%}", xticks=[], yticks=[])
-        axes.set(xlabel="first dimension", ylabel="second dimension")
+        outside = f" ({far} far text{'s are' if far > 1 else ' is'} not shown)" if far else ""
+        axes.set(xlabel=f"first dimension{outside}", ylabel="second dimension")
     looks = zip(results.texts.classes, cycle(COLOURS), cycle(MARKERS), strict=False)
     _label_legend(figure, {name: look for k, (name, *look) in enumerate(looks) if k in labels})
     return figure

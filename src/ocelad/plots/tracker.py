@@ -20,6 +20,7 @@ from .style import (
     limits,
     marker_size,
     note,
+    plain,
     scatter,
     stack_weights,
 )
@@ -75,7 +76,7 @@ def relevance(
         count = len(labels) - len(shown)
         axes.fill_between(t, rest, color="0.88", lw=0, label="the other one" if count == 1 else f"other {count}")
     for colour, feature in zip(PALETTE, shown, strict=False):
-        axes.plot(t, shares[:, feature], color=colour, lw=1.8, label=labels[feature])
+        axes.plot(t, shares[:, feature], color=colour, lw=1.8, label=plain(labels[feature]))
     axes.set(ylabel="share of the metric", ylim=(0, None))
     legend_beside(axes, None)
     return _over_time(axes, history, "Which features matter")
@@ -100,7 +101,8 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
     axes = axes_or_new(axes, (2.2 + inches * width, 1.4 + inches * height))
     scatter(axes, flat, classes, np.unique(classes), s=marker_size(len(flat)), alpha=0.7)
     x, y = (low + high) / 2
-    axes.set(xlim=(x - width / 2, x + width / 2), ylim=(y - height / 2, y + height / 2))
+    box = np.array([[x - width / 2, y - height / 2], [x + width / 2, y + height / 2]])
+    axes.set(xlim=box[:, 0], ylim=box[:, 1])
     axes.set(xlabel="first dimension", ylabel="second dimension", aspect="equal", anchor="C")
     axes.set_title("Points as the metric sees them", pad=26)
     legend_beside(axes, "label")
@@ -110,7 +112,7 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
         transform=axes.get_xaxis_transform(), clip_on=False,
     )  # fmt: skip
     note(axes, "similar if nearer than this", left, 1.02, (0, 3))
-    outside = int(((flat < low) | (flat > high)).any(axis=1).sum())
+    outside = int(((flat < box[0]) | (flat > box[1])).any(axis=1).sum())
     if outside:
         axes.set_xlabel(
             f"first dimension ({outside} far {'point is' if outside == 1 else 'points are'} not shown)"
@@ -121,20 +123,27 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
 def heat_map(
     source: MetricTracker | History, names: Sequence[str] | None = None, axes: Axes | None = None
 ) -> Axes:
-    """The Mahalanobis matrix: orange entries make differences count together, purple ones against each other."""
+    """The Mahalanobis matrix: orange entries make differences count together, purple ones against each other.
+
+    With ``scale="features"`` it is shown for features in the units that the tracker has learned: in those of the
+    data, a feature of small numbers would look as if it counted most.
+    """
     tracker, axes = _tracker(source), axes_or_new(axes, (5, 4.2))
-    M = tracker.get_mahalanobis_matrix()
+    M, own_units = tracker.get_mahalanobis_matrix(), np.ndim(tracker.scale_) > 0
+    if own_units:
+        M = tracker.get_metric().M
     labels, limit = _names(names, tracker), float(np.abs(M).max()) or 1.0
     image = axes.imshow(M, cmap="PuOr_r", vmin=-limit, vmax=limit, interpolation="nearest")
-    axes.figure.colorbar(image, ax=axes, shrink=0.9, label="weight in the squared distance")
+    units = ",\neach feature in its own unit" if own_units else ""
+    axes.figure.colorbar(image, ax=axes, shrink=0.9, label=f"weight in the squared distance{units}")
     every = -(-len(labels) // 16)  # as many names as are legible
     ticks = np.arange(0, len(labels), every)
-    plain = names is None and getattr(tracker, "feature_names_in_", None) is None
-    shown = [str(k) if plain else labels[k] for k in ticks]
-    axes.set_xticks(ticks, shown, fontsize=8, rotation=0 if plain else 90)
+    numbered = names is None and getattr(tracker, "feature_names_in_", None) is None
+    shown = [str(k) if numbered else plain(labels[k]) for k in ticks]
+    axes.set_xticks(ticks, shown, fontsize=8, rotation=0 if numbered else 90)
     axes.set_yticks(ticks, shown, fontsize=8)
     axes.set(title="The metric, feature by feature")
-    if plain:
+    if numbered:
         axes.set(xlabel="feature", ylabel="feature")
     return axes
 
