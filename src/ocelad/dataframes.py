@@ -16,7 +16,7 @@ import numpy as np
 
 from .protocols import Array
 
-NUMERIC = re.compile(r"(sparse\[)?(u?int|float|double|halffloat|bool|decimal)", re.IGNORECASE)
+NUMERIC = re.compile(r"(sparse\[)?(u?int(?!erval)|float|double|halffloat|bool|decimal)", re.IGNORECASE)
 """How the types of numeric columns begin, in all three libraries."""
 
 KINDS = {

@@ -16,8 +16,9 @@ PASSES = 3
 _BYTES = {bytes([k]).decode("cp1252", "ignore") or chr(k): k for k in range(0x80, 0xC0)}  # it lacks five of them
 _BYTES |= {chr(k): k for k in range(0x80, 0x100)}  # and some programs read Latin-1
 _NEXT = f"[{re.escape(''.join(character for character, byte in _BYTES.items() if byte < 0xC0))}]"
+_AFTER_CAPITAL = "(?<=[A-Z\u00c0-\u00de])[\u00c2\u00c3][\u2019\u201d\u203a\u2026\u00bb\u00a0]"  # the end of «SÃ»
 _WRONG = re.compile(
-    rf"(?<![A-Z\u00c0-\u00de]{{2}})[\u00c2\u00c3]{_NEXT}"  # letters of Western Europe
+    rf"(?<![A-Z\u00c0-\u00de]{{2}})(?!{_AFTER_CAPITAL})[\u00c2\u00c3]{_NEXT}"  # letters of Western Europe
     rf"|[\u00e2\u00ef]{_NEXT}{{2}}|\u00f0[\u0178\u009f]{_NEXT}{{2}}"  # punctuation and signs; emoji
     rf"|(?<=[\u00a2\u00ac\u00b0\u00b8])\u00c5{_NEXT}"  # both, the second time
 )
