@@ -64,6 +64,31 @@ def test_what_could_be_read_in_two_ways_is_an_error(tmp_path, case):
         pairs_of(tmp_path / "t.csv", f"{HEADER}\n{rows}\n")
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+@pytest.mark.parametrize("number", ["8,043", "8.043", "-12,500"])
+def test_what_may_be_thousands_is_warned_of(tmp_path, mark, number):
+    header = HEADER.replace(";", mark)
+    whole = number.replace(",", "").replace(".", "")
+    with pytest.warns(UserWarning, match=rf"{number} is taken for .*, not {whole}: numbers must have no mark"):
+        pairs_of(tmp_path / "t.csv", f"{header}\n{mark.join([number, '2', '3', '4', '1'])}\n")
+    clear = mark.join([f"0{number[-4]}5", number, "3", "4", "1"])  # the mark is known by then
+    pairs_of(tmp_path / "t.csv", f"{header}\n{clear}\n")
+
+
+def test_a_run_that_goes_on_knows_the_mark(monkeypatch, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [";".join([*(f"{x:.3f}" for x in row), "1"]) for row in rng.normal(size=(60, 4))]
+    commas = [row.replace(".", ",") for row in rows[:30]]
+    (tmp_path / "half.csv").write_text("\n".join([HEADER, *commas]) + "\n")
+    (tmp_path / "whole.csv").write_text("\n".join([HEADER, *commas, *rows[30:]]) + "\n")
+    out, table = tmp_path / "out", tmp_path / "t.csv"
+    for name in ("half.csv", "whole.csv"):
+        table.write_bytes((tmp_path / name).read_bytes())
+        assert not run(monkeypatch, "track", str(table), "--out", str(out), "--resume", "--skip-bad")
+        said = capsys.readouterr().out
+        assert f"30 rows, {30 * (name == 'whole.csv')} rejected" in said.replace("60 rows", "30 rows")
+
+
 def test_commas_between_cells_leave_none_for_decimals(tmp_path):
     with pytest.raises(
         ValueError, match=r"it has 10 cells, expected 5; if its numbers have decimal commas, .* by ;"

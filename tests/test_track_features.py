@@ -154,7 +154,18 @@ def test_an_input_without_comparisons_says_so(monkeypatch, capsys, tmp_path, cas
 
 def test_going_on_without_new_rows_says_so(monkeypatch, capsys, table):
     track(monkeypatch, capsys, table, "--label", "kind")
-    assert "there are no new rows" in track(monkeypatch, capsys, table, "--label", "kind", "--resume")
+    said = track(monkeypatch, capsys, table, "--label", "kind", "--resume", "--standardize")  # as it is anyway
+    assert "there are no rows that the run has not seen" in said
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_drowns_the_others_is_warned_of_in_the_words_of_the_command(monkeypatch, capsys, tmp_path):
+    a, b, price = np.random.default_rng(0).normal(size=(3, 200))
+    table = written(tmp_path / "t.csv", a=a, b=b, price=1000 * price, kind=a > 0)
+    said = track(monkeypatch, capsys, table, "--label", "kind", "--no-standardize").splitlines()
+    assert said[1].startswith("warning: feature 'price' is about ")
+    assert said[1].endswith("can hardly count; --standardize measures each in its own unit")
+    assert len(said) == 2
 
 
 def test_labels_that_are_no_classes_are_told(monkeypatch, capsys, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -57,6 +58,17 @@ def take_any_letter(*streams: Any) -> None:
             stream.reconfigure(encoding="utf-8")
 
 
+def show_warning(message: Any, *_: Any, **__: Any) -> None:
+    """A warning as a command gives it: its options for arguments, and no line of code."""
+    from .. import FeatureScaleWarning
+    from .progress import say
+
+    words = message
+    if isinstance(message, FeatureScaleWarning):
+        words = f"{message.args[0]}; --standardize measures each in its own unit"
+    say(f"warning: {words}")
+
+
 class LazyGroup(click.Group):
     """Imports a subcommand when it is called for: that takes seconds, and Ctrl-C is heard from here on."""
 
@@ -71,7 +83,9 @@ class LazyGroup(click.Group):
         """What is wrong with an input is said in a line, without a traceback."""
         take_any_letter(sys.stdout, sys.stderr)
         try:
-            return super().invoke(context)
+            with warnings.catch_warnings():
+                setattr(warnings, "showwarning", show_warning)  # noqa: B010 (a checker takes it for a function)
+                return super().invoke(context)
         except BrokenPipeError:  # whoever was reading has gone
             os.dup2(
                 os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()

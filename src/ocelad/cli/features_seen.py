@@ -16,13 +16,13 @@ SHOWN = 6
 
 
 def scale_of(standardize: bool | None, scale: str | None, paper: bool) -> str | None:
-    """The scale that two options ask for, which must not contradict each other."""
-    if standardize is None:
-        return scale
-    if scale is not None and standardize != (scale == "features"):
-        said = "--standardize" if standardize else "--no-standardize"
-        raise click.UsageError(f"{said} and --scale {scale} contradict each other: say one of them.")
-    return scale or ("features" if standardize else "none" if paper else "auto")
+    """The scale that two options ask for, which must not contradict each other; None for the usual one."""
+    if standardize is not None:
+        if scale is not None and standardize != (scale == "features"):
+            said = "--standardize" if standardize else "--no-standardize"
+            raise click.UsageError(f"{said} and --scale {scale} contradict each other: say one of them.")
+        scale = scale or ("features" if standardize else "none" if paper else "auto")
+    return None if scale == ("none" if paper else "features") else scale
 
 
 class FeaturesSeen:

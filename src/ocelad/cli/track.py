@@ -156,7 +156,8 @@ def track(
         else:
             click.echo(_summary(run), err=echo)
             if run.points + run.rejected == before:
-                click.echo(f"{rows.name}: there are no {'new ' * bool(before)}rows after the header", err=True)
+                found = "no rows that the run has not seen" if before else "no rows after the header"
+                click.echo(f"{rows.name}: there are {found}", err=True)
             elif not run.t:
                 click.echo(_nothing(run, within), err=True)
             elif label is not None and run.t >= 10 and run.running.majority == 1.0:

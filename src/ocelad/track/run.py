@@ -90,6 +90,7 @@ class Run:
     def __post_init__(self) -> None:
         # nothing to learn, but options that cannot be used are an error, before there is a folder
         self.tracker.partial_fit(np.empty((0, 2, len(self.form.features))), np.empty(0))
+        self.tracker._names = list(self.form.features)
         self.running, self.row = Running(), timeline.Row()
         self.t = self.rejected = self.points = 0
         self.events: list[Event] = []  # the latest
@@ -112,6 +113,8 @@ class Run:
             raise ValueError(f"{self.folder}: a run goes on only as it began: {', '.join(changes)}")
         if again:
             self.rows.skip(*progress["input"])
+        if self.rows.decimals is not None:
+            self.rows.decimals.mark = progress.get("decimals", "")
         if tracker is not None:
             self.tracker, self._learned = tracker, True
         self.t, self.rejected, self.points = progress["counts"]
@@ -173,6 +176,7 @@ class Run:
         progress = {
             "settings": asdict(self.settings),
             "input": [used.lines, used.digest],
+            "decimals": "" if self.rows.decimals is None else self.rows.decimals.mark,
             "counts": [self.t, self.rejected, self.points],
             "sizes": {name: output.sync() for name, output in self._outputs.items()},
             "running": self.running.state(),

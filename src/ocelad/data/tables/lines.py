@@ -82,7 +82,7 @@ class TextRows:
     def __init__(self, lines: Lines, dialect: Csv | JsonLines) -> None:
         self._lines, self._dialect = lines, dialect
         self.name, self.used, self.header, self.skip = lines.name, lines.used, dialect.header, lines.skip
-        self.close = lines.close
+        self.close, self.decimals = lines.close, dialect.decimals
 
     def pieces(self) -> Iterator[list[Row]]:
         number, before, count = self.used.lines, b"", 1

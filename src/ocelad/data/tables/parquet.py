@@ -11,6 +11,8 @@ from .rows import Row, Used, flat, in_order
 class ParquetRows:
     """Rows of a Parquet file, batch by batch; a line is a row."""
 
+    decimals = None
+
     def __init__(self, path: str, batch: int = 1024) -> None:
         try:
             import pyarrow.parquet

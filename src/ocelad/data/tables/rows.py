@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -35,10 +36,14 @@ class Row:
         return self
 
 
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+
+
 class Decimals:
     """What separates the decimals of a table's numbers, a point or a comma: the first number that has one decides.
 
     That ``1.500`` is one and a half in one row and fifteen hundred in the next cannot be, so both are an error.
+    ``mark`` is what has been decided: empty, a point or a comma.
     """
 
     mark = ""
@@ -52,6 +57,9 @@ class Decimals:
         for place, cell in enumerate(cells):
             for mark in ",.":
                 if mark in str(cell):
+                    if not self.mark and _THOUSANDS.fullmatch(str(cell).strip()):
+                        taken = f"{cell} is taken for {self.plain([cell])[0]}, not {re.sub('[.,]', '', cell)}"
+                        warnings.warn(f"{taken}: numbers must have no mark between thousands", stacklevel=2)
                     self.mark = self.mark or mark
                     if mark != self.mark:
                         return place
@@ -100,6 +108,9 @@ class Rows(Protocol):
 
     @property
     def used(self) -> Used: ...
+
+    @property
+    def decimals(self) -> Decimals | None: ...
 
     def skip(self, lines: int, digest: str, /) -> None:
         """Go to where an earlier reader stopped, if that one read the same."""
