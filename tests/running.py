@@ -13,8 +13,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PATIENCE = 120.0
 """Seconds after which a service that is not ready is broken; compiling takes half a minute on a busy machine."""
+
+
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no signals, process groups or named pipes")
 
 
 def free_port() -> int:
@@ -27,6 +32,8 @@ class Running:
     """``ocelad serve``, until it is stopped."""
 
     def __init__(self, *arguments: Any, data: Path, port: int | None = None, wait: bool = True) -> None:
+        if os.name == "nt":
+            pytest.skip("Windows has neither SIGTERM, by which a service is stopped here, nor ps")
         self.data, self.port = data, port or free_port()
         command = [sys.executable, "-m", "ocelad.cli", "serve", *map(str, arguments)]
         command += ["--data", str(data), "--port", str(self.port), "--no-open"]

@@ -19,6 +19,7 @@ from ocelad.active.nearest import Bounds
 from ocelad.data.tables import read_rows
 from ocelad.label import Answer, AnswersFile, Changed, Items, Session
 from ocelad.label.questions import LATER, Questions, either
+from running import posix
 from test_cli import run
 
 KINDS = ["cat", "dog", "owl"]
@@ -594,6 +595,7 @@ def test_many_columns_are_shown_as_far_as_they_fit(monkeypatch, capsys, tmp_path
     assert "word" not in out
 
 
+@posix
 def test_kill_9_loses_nothing_that_was_acknowledged(monkeypatch, table, tmp_path):
     command = [sys.executable, "-m", "ocelad.cli", "label", str(table)]
     said, rng = ["y", "n", "n", "u", "n", "y", "p", "n", "d"] * 3, random.Random(0)

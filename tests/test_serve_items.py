@@ -20,6 +20,7 @@ from ocelad.data.tables import read_rows
 from ocelad.serve.image_folder import find_images
 from ocelad.serve.item_sources import read_items
 from ocelad.serve.items import StoredItems, check_continues, clean_name, source_digest, track_items
+from running import posix
 
 TABLE = "id,kind,a,b\ncat 1,cat,0.1,-0.0\nowl 7,owl,1e-300,2.5\ndog 3,<b>dog</b>,3,4\n"
 IDS = ["cat 1", "owl 7", "dog 3"]
@@ -549,6 +550,7 @@ def test_images_that_are_all_alike_are_refused(tmp_path):
         read_items(str(tmp_path))
 
 
+@posix
 def test_only_images_of_the_folder_are_found(tmp_path):
     folder, outside = tmp_path / "photos", tmp_path / "outside"
     (folder / "more").mkdir(parents=True)

@@ -20,6 +20,7 @@ from ocelad.data import Segment, blocks
 from ocelad.studies import BACKENDS, Outcome, Store, StoreError, Study, Trial, run_study, run_trial
 from ocelad.studies.methods import DEFAULT, METHODS, make, named
 from ocelad.studies.trial import _Entrant
+from running import posix
 
 SEGMENTS = (Segment(150, "A", 0.0), Segment(100, "B", 0.05))
 TINY = Study(methods=("ocelad", "COMID, high rate", "Euclid", "oracle"), segments=SEGMENTS, points=400)
@@ -171,6 +172,7 @@ def somebody_is_left(session):
     return True
 
 
+@posix
 def test_the_processes_of_a_killed_study_end_with_it(tmp_path):
     with killed(tmp_path / "trials.sqlite", trials=10_000, jobs=2) as child:
         try:

@@ -16,6 +16,7 @@ from ocelad import cli, plots
 from ocelad.data import Segment
 from ocelad.studies import Results, Store, Study, Tuning, run_trial
 from ocelad.studies.methods import METHODS
+from running import posix
 
 TINY = ["--segments", "150:A:0,100:b:.05", "--points", "400", "--jobs", "1"]
 FEW = ["--methods", "ocelad,COMID-high-rate@2,euclid"]
@@ -171,6 +172,7 @@ def test_what_is_finished_is_kept(monkeypatch, tmp_path, capsys, stop, code, wor
     assert run(monkeypatch, "synthetic", "--trials", 3, *TINY, *FEW, "--out", tmp_path) == 0
 
 
+@posix
 def test_ctrl_c_in_earnest(tmp_path):
     words = [sys.executable, "-m", "ocelad.cli", "study", "synthetic", "--trials", "5000", *TINY, *FEW]
     words[words.index("--jobs") + 1] = "2"

@@ -20,6 +20,7 @@ from ocelad.data.tables import read_rows
 from ocelad.track import Run, outputs, read_timeline
 from ocelad.watch.history import in_charge
 from ocelad.watch.prequential import progressive
+from running import posix
 from streams import comparisons
 from test_cli import run
 
@@ -189,6 +190,7 @@ def wait_for(folder, lines):
         time.sleep(0.02)
 
 
+@posix
 def test_a_pipe_is_not_waited_for_and_kill_9_loses_nothing(monkeypatch, table, tmp_path):
     assert track(monkeypatch, table, tmp_path / "whole") in (0, None)
     lines = table.read_bytes().splitlines(keepends=True)
@@ -228,6 +230,7 @@ def test_a_folder_that_cannot_be_locked_is_said(monkeypatch, capsys, table, tmp_
     assert ".lock cannot be locked" in capsys.readouterr().err
 
 
+@posix
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
 def test_being_stopped_keeps_all_that_was_learned(monkeypatch, table, tmp_path, kind):
     assert track(monkeypatch, table, tmp_path / "whole") in (0, None)
