@@ -250,6 +250,7 @@ def test_spark_size_says_what_a_fleet_needs(monkeypatch, capsys):
     words = ["spark-size", "--keys", "1e6", "--per-day", "1e9", "--n", "25", "--t", "100"]
     assert run(monkeypatch, *words) == 0
     assert [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "batches",
         "cores busy",
         "memory",
         "state of a key",

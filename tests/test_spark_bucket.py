@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import ocelad.spark
 from ocelad import ChangeAlarm, History, KeyedTrackers, MetricTracker, dumps
@@ -350,8 +351,12 @@ def test_a_bucket_says_with_which_options_it_was_learned(tracker):
     Bucket(options, blob)
     for last, scale in ((4.0, 2.0), (3.0, 2)):  # another matrix, and an integer in place of a float
         other = rice(origin=np.diag([1.0, 2.0, last]), scale=scale)
-        with pytest.raises(FileError, match="learned with other options"):
+        with pytest.raises(FileError, match="learned with other options than these: .* was .* and is "):
             Bucket(FleetOptions(other, ChangeAlarm(steps=50), buckets=7), blob)
+    with pytest.raises(FileError, match=r"than these: alarm was \{.*\} and is None, step was 8.0 and is 9.0$"):
+        Bucket(FleetOptions(clone(tracker).set_params(step=9.0), buckets=7), blob)
+    with pytest.raises(FileError, match=r"of 7 buckets, and now there are 8: .*; rebucket\(\) divides them anew"):
+        Bucket(FleetOptions(tracker, ChangeAlarm(steps=50), buckets=8), blob)
     for wrong in ({"options": []}, {"options": {"step": 1.0}}, {"alarm": {"steps": 1.0}}, {"buckets": -1}):
         with pytest.raises(FileError):
             Bucket(None, rewritten(blob, **wrong))

@@ -99,6 +99,21 @@ def test_alarms_are_held_against_the_truth(tmp_path):
     assert demo.comparisons(16) == 16 * 2 * ROWS
 
 
+def test_only_a_folder_of_its_own_is_used(tmp_path):
+    pytest.importorskip("pyspark", reason="Spark needs the extra spark")
+    from ocelad.spark.demo import Demo
+
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "letters.txt").touch()
+    with pytest.raises(ValueError, match="FOLDER must be new or of this demonstration"):
+        Demo(tmp_path / "foreign", 2)
+    assert os.listdir(tmp_path / "foreign") == ["letters.txt"]
+    write_file(Demo(tmp_path / "own", 2).folder / "in", 0, 2)
+    assert len(Demo(tmp_path / "own", 2).files) == 1
+    with pytest.raises(ValueError, match="--keys must be 2, as the run in .* began, got 3"):
+        Demo(tmp_path / "own", 3)
+
+
 @pytest.mark.slow  # a session of its own takes half as long as all other tests of Spark together
 @pytest.mark.skipif(not SPARK, reason="Spark needs the extra spark")
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark itself needs Java 17 or later")

@@ -47,6 +47,8 @@ def spark_demo(folder: Path, batches: int, every: float, keys: int) -> None:
         )
         if done := demo.learned:
             click.echo(f"Going on with batch {done}, after {demo.comparisons(done):,} comparisons.\n")
+        if done >= max(batches, len(demo.files)):
+            click.echo(f"All {done} batches have been learned: --batches {done + 20} makes more of them.\n")
         try:
             with session(demo.folder) as spark:
                 click.echo("batch  comparisons   wrong  alarms")

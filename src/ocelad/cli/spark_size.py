@@ -6,7 +6,7 @@ import math
 
 import click
 
-from ..spark.sizing import BUCKET, size
+from ..spark.sizing import size
 
 
 @click.command("spark-size")
@@ -27,12 +27,13 @@ def spark_size(keys: float, per_day: float, n: int, memory: int | None, trigger:
     found = size(keys, per_day, n, memory=memory, trigger=trigger, t=t)
     cores = math.ceil(2.0 * found.cores)
     lines = {
-        "cores busy": f"{found.cores:.2g}",
-        "memory": f"{_bytes(found.memory)}, on {cores} core{'s' * (cores > 1)}, twice as many as are busy",
+        "batches": f"one every {trigger:g} s (--trigger)",
+        "cores busy": f"{found.cores:.2g} on average; have {cores}",
+        "memory": f"{_bytes(found.memory)} on {cores} core{'s' * (cores > 1)}",
         "state of a key": _bytes(found.key),
         "state of all": _bytes(found.state),
         "checkpoints a day": _bytes(found.checkpoint),
-        "buckets": f"{found.buckets}, of {_bytes(found.state / found.buckets)} each (best is {_bytes(BUCKET)})",
+        "buckets": f"{found.buckets}, of {_bytes(found.state / found.buckets)} each (1 to 10 MB are good)",
     }
     for name, value in lines.items():
         click.echo(f"{name:18} {value}")

@@ -108,7 +108,7 @@ def track(
     >>> outcome.isStreaming, outcome.columns[:4]  # doctest: +SKIP
     (True, ['key', 'seq', 'distance', 'threshold'])
     """
-    options = FleetOptions(tracker or MetricTracker.rice(), alarm, n_features, number_of_buckets(buckets))
+    options = FleetOptions(MetricTracker.rice() if tracker is None else tracker, alarm, n_features, number_of_buckets(buckets))
     check_settings(events.sparkSession)
     rows = with_bucket(events, (key, seq, x, z, y), options.buckets)
     kind = events.schema[key].dataType
