@@ -172,8 +172,8 @@ def test_other_options_are_noticed_by_buckets_without_a_state():
     held = tester.peekValueState(STATE, ALL)
     for other, said in (
         (FleetOptions(buckets=3), "is of 2 buckets, and now there are 3"),
-        (FleetOptions(MetricTracker(), buckets=2), "other options of the tracker"),
-        (FleetOptions(alarm=ChangeAlarm(), buckets=2), "other options of the tracker, or of the alarm"),
+        (FleetOptions(MetricTracker(), buckets=2), "other options than these: memory was None and is 2048"),
+        (FleetOptions(alarm=ChangeAlarm(), buckets=2), "other options than these: alarm was None and is "),
     ):
         changed = TwsTester(BucketProcessor(other, pa.int64()))
         changed.updateValueState(STATE, ALL, held)

@@ -351,7 +351,7 @@ def test_a_bucket_says_with_which_options_it_was_learned(tracker):
     Bucket(options, blob)
     for last, scale in ((4.0, 2.0), (3.0, 2)):  # another matrix, and an integer in place of a float
         other = rice(origin=np.diag([1.0, 2.0, last]), scale=scale)
-        with pytest.raises(FileError, match="learned with other options than these: .* was .* and is "):
+        with pytest.raises(FileError, match="learned with other options than these"):
             Bucket(FleetOptions(other, ChangeAlarm(steps=50), buckets=7), blob)
     with pytest.raises(FileError, match=r"than these: alarm was \{.*\} and is None, step was 8.0 and is 9.0$"):
         Bucket(FleetOptions(clone(tracker).set_params(step=9.0), buckets=7), blob)

@@ -110,7 +110,7 @@ def test_only_a_folder_of_its_own_is_used(tmp_path):
     assert os.listdir(tmp_path / "foreign") == ["letters.txt"]
     write_file(Demo(tmp_path / "own", 2).folder / "in", 0, 2)
     assert len(Demo(tmp_path / "own", 2).files) == 1
-    with pytest.raises(ValueError, match="--keys must be 2, as the run in .* began, got 3"):
+    with pytest.raises(ValueError, match=r"--keys must be 2, as the run in .* began, got 3"):
         Demo(tmp_path / "own", 3)
 
 

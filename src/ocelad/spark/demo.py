@@ -28,7 +28,7 @@ from ..protocols import Integers
 from ..state import dumps
 from ..tracker import MetricTracker
 from ..watch.alarms import ChangeAlarm
-from .demo_data import N, ROWS, latest_jump, write_file
+from .demo_data import ROWS, N, latest_jump, write_file
 from .settings import SETTINGS
 from .stored import states
 from .stream import track
@@ -67,10 +67,10 @@ def session(folder: Path) -> Iterator[SparkSession]:
             with suppress(*_FAILURES):
                 spark.stop()
     except _FAILURES as error:
-        log = folder / "spark.log"
-        words = f"Spark, which needs Java 17 or later, has failed, see {log}:\n{error}"
+        where = folder / "spark.log"
+        words = f"Spark, which needs Java 17 or later, has failed, see {where}:\n{error}"
         if isinstance(error, ConnectionError | Py4JError):
-            words = f"Java, in which Spark runs, has gone, see {log}."
+            words = f"Java, in which Spark runs, has gone, see {where}."
         raise OSError(f"{words}\nThe same command goes on.") from None
     finally:
         os.dup2(usual, 2)
@@ -103,7 +103,7 @@ class Demo:
     def _check(self) -> None:
         """Whether the folder is of such a demonstration, or empty."""
         if not (self.folder / "in").is_dir() and [path for path in self.folder.glob("*") if path.name[0] != "."]:
-            raise ValueError(f"FOLDER must be new or of this demonstration: there are other files in {self.folder}")
+            raise ValueError(f"FOLDER must be new or of this demonstration: {self.folder} has other files")
         if self.files and (found := pq.read_metadata(self.files[0]).num_rows // ROWS) != self.users:
             raise ValueError(f"--keys must be {found}, as the run in {self.folder} began, got {self.users}")
 

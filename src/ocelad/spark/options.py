@@ -105,13 +105,13 @@ class FleetOptions:
 
     def check(self, entries: dict[str, Any], arrays: Arrays) -> None:
         """Whether a bucket was learned with these, by what it holds of its own."""
-        then = {**_dictionary(entries["options"]), "alarm": entries["alarm"]}
-        now = {**self.entries["options"], "alarm": self.entries["alarm"]}
-        other = {name for name in then.keys() | now.keys() if _other(then, now, name)}
-        other |= {name for name, own in self.arrays.items() if not np.array_equal(arrays.get(name), own)}
-        if other:
-            words = [f"{name} was {_said(then, name)} and is {_said(now, name)}" for name in sorted(other)]
-            raise ValueError(f"it was learned with other options than these: {', '.join(words)}")
+        same = all(
+            to_json({"": entries[name]}) == to_json({"": self.entries[name]}) for name in ("options", "alarm")
+        )
+        if not same or any(
+            name not in arrays or not np.array_equal(arrays[name], own) for name, own in self.arrays.items()
+        ):
+            raise ValueError(f"it was learned with other options than these{self._changed(entries)}")
         if entries["buckets"] != self.buckets:
             raise ValueError(
                 f"it is of {entries['buckets']} buckets, and now there are {self.buckets}: keys would get lost; "
@@ -121,14 +121,9 @@ class FleetOptions:
         if None not in (self.n_features, known) and self.n_features != known:
             raise ValueError(f"its trackers have {known} features, and n_features is {self.n_features}")
 
-
-def _dictionary(entry: Any) -> dict[str, Any]:
-    return entry if isinstance(entry, dict) else {}
-
-
-def _other(then: dict[str, Any], now: dict[str, Any], name: str) -> bool:
-    return (name in then) != (name in now) or to_json({"": then[name]}) != to_json({"": now[name]})
-
-
-def _said(options: dict[str, Any], name: str) -> str:
-    return short(options[name]) if name in options else "given otherwise"
+    def _changed(self, entries: dict[str, Any]) -> str:
+        """Which options are not as they were, but for matrices among them."""
+        then, now = ({**each["options"], "alarm": each["alarm"]} for each in (entries, self.entries))
+        other = [name for name in sorted(now) if to_json({"": then.get(name)}) != to_json({"": now[name]})]
+        words = [f"{name} was {short(then.get(name))} and is {short(now[name])}" for name in other]
+        return f": {', '.join(words)}" if words else ""

@@ -154,7 +154,8 @@ class TrackerProcessor(_Processor):
         z: str = "z",
         y: str = "y",
     ) -> None:
-        super().__init__(FleetOptions(MetricTracker.rice() if tracker is None else tracker, alarm, n_features), ttl)
+        like = MetricTracker.rice() if tracker is None else tracker
+        super().__init__(FleetOptions(like, alarm, n_features), ttl)
         self._names = seq, x, z, y
 
     def handleInputRows(self, key: tuple[Any, ...], rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002

@@ -73,7 +73,8 @@ def backfill(
     >>> sum(row.t for row in learned.collect())  # doctest: +SKIP
     80
     """
-    options = FleetOptions(MetricTracker.rice() if tracker is None else tracker, alarm, n_features, number_of_buckets(buckets))
+    like = MetricTracker.rice() if tracker is None else tracker
+    options = FleetOptions(like, alarm, n_features, number_of_buckets(buckets))
     _check_table(history, "history")
 
     def learned(group: tuple[Any, ...], table: pa.Table) -> pa.Table:

@@ -108,7 +108,8 @@ def track(
     >>> outcome.isStreaming, outcome.columns[:4]  # doctest: +SKIP
     (True, ['key', 'seq', 'distance', 'threshold'])
     """
-    options = FleetOptions(MetricTracker.rice() if tracker is None else tracker, alarm, n_features, number_of_buckets(buckets))
+    like = MetricTracker.rice() if tracker is None else tracker
+    options = FleetOptions(like, alarm, n_features, number_of_buckets(buckets))
     check_settings(events.sparkSession)
     rows = with_bucket(events, (key, seq, x, z, y), options.buckets)
     kind = events.schema[key].dataType
