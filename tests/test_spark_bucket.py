@@ -360,6 +360,8 @@ def test_a_bucket_says_with_which_options_it_was_learned(tracker):
     for wrong in ({"options": []}, {"options": {"step": 1.0}}, {"alarm": {"steps": 1.0}}, {"buckets": -1}):
         with pytest.raises(FileError):
             Bucket(None, rewritten(blob, **wrong))
+        with pytest.raises(FileError):
+            Bucket(options, rewritten(blob, **wrong))
 
 
 def test_what_an_alarm_has_seen_is_not_for_new_keys():

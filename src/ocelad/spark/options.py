@@ -123,6 +123,8 @@ class FleetOptions:
 
     def _changed(self, entries: dict[str, Any]) -> str:
         """Which options are not as they were, but for matrices among them."""
+        if not isinstance(entries["options"], dict):
+            return ""
         then, now = ({**each["options"], "alarm": each["alarm"]} for each in (entries, self.entries))
         other = [name for name in sorted(now) if to_json({"": then.get(name)}) != to_json({"": now[name]})]
         words = [f"{name} was {short(then.get(name))} and is {short(now[name])}" for name in other]
