@@ -36,7 +36,7 @@ from ocelad.spark import (
     states,
     track,
 )
-from ocelad.spark.chunks import checked, outcome, to_rows
+from ocelad.spark.chunks import DROPPED, checked, outcome, to_rows
 from ocelad.spark.learning import learn
 from ocelad.spark.options import FleetOptions
 
@@ -220,6 +220,8 @@ def check_outcomes(lines, tables):
     for table in tables:
         done = learn(FleetOptions(**OPTIONS), blob, to_rows(in_bucket(table)))
         expected, blob = expected + outcome(done, pa.int64()).to_pylist(), done.blob or blob
+    (lines, dropped), (expected, expected_dropped) = map(parted, (lines, expected))
+    assert dropped == expected_dropped >= ROWS
     of = lambda lines: {(line["key"], line["seq"], line["rejected"]): line for line in lines}  # noqa: E731
     assert of(lines) == of(expected), "outcomes differ"
     assert len(lines) == len(expected), "outcomes are there twice"
@@ -230,6 +232,14 @@ def check_outcomes(lines, tables):
     again = [line["seq"] for line in lines if line["seq"] in tables[0]["seq"].to_pylist()]
     assert len(again) == ROWS + 1
     assert sum(line["rejected"] is not None for line in lines) == 3 * 4 + 2
+
+
+def parted(lines):
+    """Lines of rows, and how many rows the other lines count, which are for each bucket and batch."""
+    of_rows = [line for line in lines if not str(line["rejected"]).endswith(DROPPED)]
+    counted = [line for line in lines if str(line["rejected"]).endswith(DROPPED)]
+    assert all(line["key"] is line["seq"] is line["distance"] is None for line in counted)
+    return of_rows, sum(int(line["rejected"].split()[0]) for line in counted)
 
 
 def check_scores(judged, fleet, keys, good):

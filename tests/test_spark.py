@@ -24,7 +24,7 @@ from ocelad import ChangeAlarm, KeyedTrackers, MetricTracker, dumps
 from ocelad.spark import TrackerProcessor, from_trackers
 from ocelad.spark.ascii_text import from_text
 from ocelad.spark.bucket import Bucket
-from ocelad.spark.chunks import from_chunks, read, to_chunks
+from ocelad.spark.chunks import DROPPED, from_chunks, read, to_chunks
 from ocelad.spark.options import FleetOptions
 from ocelad.spark.processors import ALL, STATE, BucketProcessor
 from ocelad.state import FileError
@@ -77,6 +77,12 @@ def blob_in(tester, group):
     return from_text(tester.peekValueState(STATE, group)[2])
 
 
+def parted(lines):
+    """Lines of rows, and how many rows were dropped by what the others say."""
+    dropped = [int(line["rejected"].split()[0]) for line in lines if str(line["rejected"]).endswith(DROPPED)]
+    return [line for line in lines if not str(line["rejected"]).endswith(DROPPED)], dropped
+
+
 def learned_by(tester, options, buckets):
     found = {}
     for bucket in range(buckets):
@@ -93,6 +99,8 @@ def test_buckets_learn_what_one_process_learns():
             lines += lines_of(tester.test(bucket, [Row(chunk=chunk)]))
     fleet = one_process(rows, MetricTracker(memory=32))
     assert learned_by(tester, options, 2) == {key: dumps(fleet[key]) for key in fleet}
+    lines, dropped = parted(lines)
+    assert sum(dropped) == 90  # all 80 of the second, and ten of the last
     assert sorted(line["seq"] for line in lines) == list(range(200))
     assert all(line["right"] == (line["predicted"] == rows["y"][line["seq"]]) for line in lines)
     assert {line["rejected"] for line in lines} == {None}
@@ -105,6 +113,8 @@ def test_what_comes_too_late_is_dropped():
     for at in (np.arange(40, 60), np.arange(20, 50), np.arange(55, 100)):
         ((bucket, chunk),) = chunks_of(rows, 1, at)
         lines += lines_of(tester.test(bucket, [Row(chunk=chunk)]))
+    lines, dropped = parted(lines)
+    assert dropped == [30, 5]
     assert sorted(line["seq"] for line in lines) == list(range(40, 100))
     good = {name: column[40:][rows["y"][40:] != 0] for name, column in rows.items()}
     assert learned_by(tester, options, 1) == {0: dumps(one_process(good)[0])}
@@ -190,7 +200,7 @@ def test_what_changes_nothing_is_not_written():
     tester, ((bucket, chunk),) = TwsTester(processor), chunks_of(rows, 1, np.arange(20))
     tester.test(bucket, [Row(chunk=chunk)])
     before = tester.peekValueState(STATE, bucket)
-    assert tester.test(bucket, [Row(chunk=chunk)]) == []
+    assert parted(lines_of(tester.test(bucket, [Row(chunk=chunk)]))) == ([], [20])
     assert tester.peekValueState(STATE, bucket) is before
 
 
@@ -263,9 +273,9 @@ def test_one_key_per_group(key):
     )
     tracker = Bucket(FleetOptions(alarm=ChangeAlarm(), n_features=N), blob_in(tester, key)).tracker(key)
     assert dumps(tracker) == dumps(one_process(rows)[0])
-    assert [line.seq for line in lines] == [*range(60), 99]
+    assert [line.seq for line in lines] == [*range(60), 99, None]
     assert lines[0].key == key
-    assert lines[-1].rejected == "x has 3 numbers and z has 1"
+    assert [line.rejected for line in lines[-2:]] == ["x has 3 numbers and z has 1", f"11 {DROPPED}"]
 
 
 def test_chunks_hold_all_rows_however_many(monkeypatch):

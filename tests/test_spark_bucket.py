@@ -80,6 +80,7 @@ def test_any_delivery_is_one_process_in_order(name, data):
         at = data.draw(st.permutations([*range(start, end), *again]))
         done = learn(options, blob, rows_of(keys, seq, pairs, y, np.array(at, dtype=int)))
         assert not done.refused
+        assert done.dropped == len(at) - (end - start)
         assert not found.keys() & lines(done.learned).keys()  # nothing is learned twice
         found |= lines(done.learned)
         blob = done.blob or blob

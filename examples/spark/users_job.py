@@ -45,8 +45,10 @@ def keep(outcome: DataFrame, number: int, folder: str) -> None:
     place = f"{folder}/out/batch={number}"
     outcome.write.mode("overwrite").parquet(place)
     written = outcome.sparkSession.read.parquet(place)
-    print(f"batch {number}: {written.count()} comparisons", flush=True)
-    written.where("alarm IS NOT NULL OR rejected IS NOT NULL").select("key", "seq", "alarm", "rejected").show(5)
+    print(f"batch {number}: {written.where('rejected IS NULL').count()} comparisons", flush=True)
+    written.where("alarm IS NOT NULL OR rejected IS NOT NULL").select("key", "seq", "alarm", "rejected").show(
+        5, False
+    )
 
 
 def main() -> None:
@@ -79,7 +81,11 @@ def main() -> None:
         .trigger(processingTime=f"{given.every} seconds")
         .start()
     )
-    query.awaitTermination()
+    try:
+        query.awaitTermination()
+    except KeyboardInterrupt:
+        query.stop()
+        print("Stopped: the same command goes on.")
 
 
 if __name__ == "__main__":

@@ -112,9 +112,16 @@ def to_rows(table: Any) -> Rows:
     return Rows(keys.dictionary.to_pylist(), of, table["seq"].to_numpy(), ragged(table["u"]), numbers, reasons)
 
 
+DROPPED = "dropped: seq not above the last one that the key has learned"
+"""What is said of rows that came again, or too late, after their number."""
+
+
 def outcome(done: Outcome, key_type: Any) -> Any:
-    """A table with a line for each row that was learned, and for each that was refused."""
+    """A table with a line for each row that was learned, for each that was refused, and for all that were
+    dropped."""
     learned, refused = done.learned, done.refused
+    if done.dropped:
+        refused = [*refused, (None, None, f"{done.dropped} {DROPPED}")]
     nothing: list[None] = [None] * len(refused)
     keys = pa.array(learned.names, key_type).take(pa.array(learned.of))
     seq = pa.array(learned.seq, pa.int64())

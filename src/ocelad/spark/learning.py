@@ -1,7 +1,7 @@
 """One step of a bucket: rows as they came in, learned or refused, and a line of output for each.
 
-A row that has been learned before is dropped without a word, also where it has come again in a worse state:
-whoever keeps lines by key and seq must not lose the good one.
+A row that has been learned before, or that comes too late, is dropped and counted, also where it has come again in
+a worse state: it has no line of its own, for whoever keeps lines by key and seq must not lose the good one.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Outcome(NamedTuple):
     learned: Learned
     refused: list[tuple[Any, int | None, str]]
     """Key, seq and reason."""
+    dropped: int
+    """How many rows came again, or too late."""
 
 
 def learn(options: FleetOptions, blob: bytes | None, rows: Rows, name: str = "bucket") -> Outcome:
@@ -47,19 +49,23 @@ def learn(options: FleetOptions, blob: bytes | None, rows: Rows, name: str = "bu
         reasons[good] = check_scale(u, options.begun(u.shape[1])._scale)
         kept = reasons[good] == None  # noqa: E711
         good, u = good[kept], u[kept]
-    bad = _refused(bucket, rows, reasons)
+    bad, late = _refused(bucket, rows, reasons)
     learned = bucket.learn(rows.keys, rows.of[good], rows.seq[good], u, rows.y[good])
     better = set(zip(learned.keys, learned.seq.tolist(), strict=True)) if bad else set()
     refused = [line for line in bad if line[:2] not in better]
-    return Outcome(bucket.write() if len(learned.seq) else None, bucket.t, learned, refused)
+    blob = bucket.write() if len(learned.seq) else None
+    dropped = len(good) - len(learned.seq) + late + len(bad) - len(refused)
+    return Outcome(blob, bucket.t, learned, refused, dropped)
 
 
-def _refused(bucket: Bucket, rows: Rows, reasons: Reasons) -> list[tuple[Any, int | None, str]]:
+def _refused(bucket: Bucket, rows: Rows, reasons: Reasons) -> tuple[list[tuple[Any, int | None, str]], int]:
     """Rows that have a reason and have not been learned before, each once, in an order that does not depend on
-    that of the rows."""
-    lines = set()
+    that of the rows; and how many have been learned."""
+    lines, late = set(), 0
     for row in np.flatnonzero(reasons != None).tolist():  # noqa: E711
         key, seq, reason = rows.key(row), None if reasons[row] == NO_SEQ else int(rows.seq[row]), reasons[row]
         if seq is None or not bucket.has_learned(key, seq):
             lines.add((key, seq, reason))
-    return sorted(lines, key=repr)
+        else:
+            late += 1
+    return sorted(lines, key=repr), late

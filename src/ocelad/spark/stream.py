@@ -77,7 +77,8 @@ def track(
     The outcome is a DataFrame with a row for each that was learned: key, seq, distance, threshold, probability,
     predicted and right, as they were just before, and alarm, "jump" or "drift" where there is one. A row that
     cannot be learned from has nothing but its reason, in ``rejected``. A row with a seq that is not above the last
-    one learned by its key is dropped: it has come before, or too late.
+    one learned by its key is dropped: it has come before, or too late. How many were is said in ``rejected``, once
+    for each bucket and batch, without key and seq.
 
     Parameters
     ----------
