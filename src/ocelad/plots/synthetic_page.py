@@ -33,8 +33,9 @@ def synthetic_page(
         else "<p>One trial, which says nothing about others.</p>",
         html.figure(experiment(results), "Rate of change, 5-NN error and P(NMI > 0.8) over time for every method"),
         "<h2>Which claims of the paper hold</h2>",
-        "<p>Each claim is judged for each reading of the algorithm that took part: <em>paper's setting</em> has "
-        "the paper's weights and base interval, <em>ocelad</em> the recommended ones. What 95 % confidence "
+        "<p>Each claim is judged for each reading of the algorithm that took part: <em>paper's setting</em> is "
+        "RICE with the paper's weights and base interval, <em>RICE</em> with the recommended ones, and "
+        "<em>ocelad</em> has further experts, which are not in the paper. What 95 % confidence "
         "intervals over the trials leave open is left open; thresholds are named with the figures.</p>",
         _claims(verdicts(results)),
         "<h2>By method and segment</h2>",
