@@ -12,7 +12,7 @@ import numpy as np
 from ocelad import ChangeAlarm, History, MetricTracker
 
 if __name__ == "__main__":
-    for n, m in ((25, 4000), (200, 1000)):
+    for n, m in ((25, 4000), (200, 1000), (384, 400)):
         pairs = np.random.default_rng(0).normal(size=(m, 2, n))
         matter = ((pairs[:, 0] - pairs[:, 1])[:, :3] ** 2).sum(axis=1)
         y = np.where(matter < np.median(matter), 1, -1)
