@@ -1,5 +1,7 @@
 """Sphinx configuration."""
 
+import re
+
 from ocelad import __version__
 
 project = "ocelad"
@@ -9,7 +11,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 html_theme = "furo"
 html_title = f"ocelad {release}"
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "html_image"]
+myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_mock_imports = ["pyspark", "google"]  # of the extra spark, for which pages need not wait
@@ -17,7 +20,7 @@ napoleon_google_docstring = False
 
 
 def show_equations(app, what, name, obj, options, lines):  # noqa: ARG001
-    """Docstrings are plain text: an indented block is an equation, and a bar means a norm."""
+    """Docstrings are plain text: an indented block is an equation, a bar means a norm, and x_ is no link."""
     plain, equation = [], False
     for number, line in enumerate(lines):
         indented = line.startswith("    ")
@@ -26,7 +29,11 @@ def show_equations(app, what, name, obj, options, lines):  # noqa: ARG001
             equation = True
         elif line.strip() and not indented:
             equation = False
-        plain.append(line if equation or ">>>" in line else line.replace("|", "\\|"))
+        if not equation and ">>>" not in line:
+            line = line.replace("|", "\\|")
+            if "`" not in line and " : " not in line:
+                line = re.sub(r"(\w)_(?=[\s.,;]|$)", r"\1\\_", line)
+        plain.append(line)
     lines[:] = plain
 
 

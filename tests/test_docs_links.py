@@ -36,7 +36,7 @@ def blocks(text):
 
 
 def prose(text):
-    """A page without code and comments."""
+    """A page without comments and blocks; words of code are the word "code"."""
     return re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", _kept_if_role, _without_blocks(text))
 
 
@@ -46,7 +46,7 @@ def _without_blocks(text):
 
 def _kept_if_role(match):
     before = match.string[: match.start()]
-    return match[0] if before.endswith("}") else ""
+    return match[0] if before.endswith("}") else "code"
 
 
 def anchors(text):
@@ -124,6 +124,15 @@ def not_run(page):
     return [body for body in python if ">>>" not in body or "+SKIP" in body]
 
 
+def unseen(page):
+    """What a host that knows Markdown alone would not show, or show as code: a word each."""
+    text = page.read_text(encoding="utf-8")
+    plain = prose(text)
+    links = re.findall(r"(?<!!)\[\s*\]\([^)]*\)", plain)
+    roles = re.findall(r"\{[\w:-]+\}`[^`]*`", plain)
+    return links + roles + [head for head, _ in blocks(text) if re.match(r"\{(?!toctree|eval-rst)", head)]
+
+
 def name(page):
     return page.relative_to(ROOT).as_posix()
 
@@ -132,6 +141,12 @@ def name(page):
 def test_links_and_images_lead_somewhere(page):
     wrong = dead(page)
     assert not wrong, f"dead links in {name(page)}:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_can_be_read_as_plain_markdown(page):
+    hidden = unseen(page)
+    assert not hidden, f"{name(page)} has what only Sphinx shows:\n" + "\n".join(hidden)
 
 
 def test_every_page_can_be_found_from_the_index():
@@ -149,7 +164,7 @@ def test_every_block_of_python_runs(page, pytestconfig):
         f"{name(page)} has Python that is no doctest: write it with >>>, or say in NOT_DOCTESTS where it runs:\n"
         + "\n".join(resting)
     )
-    if not_run(page) or any(head.startswith("python") for head, _ in blocks(page.read_text(encoding="utf-8"))):
+    if any(head.startswith("python") for head, _ in blocks(page.read_text(encoding="utf-8"))):
         collected = [ROOT / path for path in pytestconfig.getini("testpaths")]
         assert any(page.is_relative_to(path) for path in collected), f"pytest does not collect {name(page)}"
 
@@ -223,6 +238,44 @@ def test_dead_links_are_found(site, bad):
     page.write_text(f"# Title\n\n{bad}\n")
     (wrong,) = dead(page)
     assert "no" in wrong
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "see [](guide.md)",
+        "see [ ](guide.md#why)",
+        "```{image} picture.png\n:alt: it\n```",
+        "```{math}\nx\n```",
+        "````{note}\nx\n````",
+        "the square {math}`x^2`",
+        "{doc}`guide`",
+    ],
+)
+def test_what_only_sphinx_shows_is_found(site, bad):
+    page = site / "page.md"
+    page.write_text(f"# Title\n\n{bad}\n")
+    assert len(unseen(page)) == 1
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        "[the guide](guide.md)",
+        "![](picture.png)",
+        "[`guide`](guide.md)",
+        "[![picture](picture.png)](guide.md)",
+        "```{toctree}\nguide\n```",
+        "```{eval-rst}\n.. autoclass:: x\n```",
+        "`[](guide.md)` and ``{doc}`guide` ``",
+        "```python\n>>> x[0], [](1)\n```",
+        "$$\nx^2\n$$",
+    ],
+)
+def test_plain_markdown_is_left_in_peace(site, good):
+    page = site / "page.md"
+    page.write_text(f"# Title\n\n{good}\n")
+    assert unseen(page) == []
 
 
 def test_lost_pages_are_found(site):
