@@ -4,6 +4,7 @@
     python benchmarks/alarms.py --static --seeds 1000 1004   # nothing changes, over 20,000 comparisons
     python benchmarks/alarms.py --drift --seeds 1000 1008    # steady rotation, over 5,000 comparisons
     python benchmarks/alarms.py --small --seeds 1000 1010    # one direction matters: it stays, jumps or turns
+    python benchmarks/alarms.py --noise --seeds 1000 1010    # one direction matters, and jumps; labels are flipped
     python benchmarks/alarms.py --looks --seeds 1000 1020    # scenario S, by a history that looks every so often
     python benchmarks/alarms.py --csv points.csv --seeds 0 4 # your labelled points: columns group, features, label
 
@@ -185,6 +186,22 @@ def small(seeds: range) -> None:
         )
 
 
+def noise(seeds: range) -> None:
+    """Jumps that are missed, or noticed late, where labels are often wrong."""
+    jump, steps = 1500, 3000
+    print(f"{'features':>9s}{'flipped':>9s}{'within 100':>12s}{'ever':>6s}{'delay':>7s}{'before':>8s}")
+    for n in (4, 8, 16):
+        for flipped in (0.0, 0.1, 0.2, 0.3):
+            found = [events(ChangeAlarm, direction(seed, steps, n, flipped, jump=jump)) for seed in seeds]
+            first = np.array([next((e.t - jump for e in each if e.t > jump), np.inf) for each in found])
+            before = sum(event.t <= jump for each in found for event in each)
+            print(
+                f"{n:9d}{flipped:9g}{np.sum(first <= WITHIN):12d}{np.sum(np.isfinite(first)):6d}"
+                f"{np.median(first):7.0f}{before:8d}",
+                flush=True,
+            )
+
+
 def drift(seeds: range) -> None:
     print(f"{'drift':>12s}{'errors':>8s}{'time-scale':>12s}{'jumps':>16s}{'drifts':>16s}{'first':>7s}")
     twice = tuple(Segment(part.steps, part.clustering, 2 * part.drift) for part in SCENARIO)
@@ -232,12 +249,13 @@ if __name__ == "__main__":
     parser.add_argument("--static", action="store_true")
     parser.add_argument("--drift", action="store_true")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--noise", action="store_true")
     parser.add_argument("--looks", action="store_true")
     parser.add_argument("--csv", metavar="PATH")
     chosen = parser.parse_args()
     if chosen.csv:
         table(chosen.csv, range(*chosen.seeds))
         parser.exit()
-    modes = {"static": static, "drift": drift, "small": small, "looks": looks}
+    modes = {"static": static, "drift": drift, "small": small, "noise": noise, "looks": looks}
     named = [mode for name, mode in modes.items() if getattr(chosen, name)]
     (named or [scenario])[0](range(*chosen.seeds))
