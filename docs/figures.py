@@ -174,5 +174,5 @@ if __name__ == "__main__":
     bending()
     closure()
     asking()
-    for tutorial in ("start-embeddings", "start-csv", "start-river", "start-research"):
+    for tutorial in ("start-embeddings", "start-csv", "start-labels", "start-river", "start-research"):
         page(tutorial)
