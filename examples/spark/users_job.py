@@ -6,7 +6,7 @@
 
 Comparisons are Parquet files in the first folder, of which there may be more at any time. Predictions go to out in
 the second one, alarms and bad rows to the terminal. Kill it whenever you like: started again, it goes on as if
-nothing had happened. It needs ``pip install "ocelad[spark]"`` on all machines, and Java 17 or later.
+nothing had happened. It needs ``pip install ".[spark]"`` in a clone, on all machines, and Java 17 or later.
 """
 
 from __future__ import annotations
