@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -243,7 +244,9 @@ def test_being_stopped_keeps_all_that_was_learned(monkeypatch, table, tmp_path, 
     out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + kind
     assert out == (tmp_path / "run" / "predictions.csv").read_bytes()
-    assert b"--resume goes on" in err
+    words = shlex.split(err.decode().split("Stopped; this goes on:\n")[1].splitlines()[0])
+    assert words[-1] == "--resume"
+    assert words[words.index("--out") + 1] == str(tmp_path / "run")
     assert b"Traceback" not in err
     assert json.loads((tmp_path / "run" / "progress.json").read_text())["counts"][0] == 123
     assert track(monkeypatch, table, tmp_path / "run", "--resume") in (0, None)

@@ -1,13 +1,17 @@
 """What ``ocelad track`` says of its features, and how columns that are none are left out."""
 
+import shlex
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ocelad import load
+from ocelad.track import Run
 from test_cli import run
 from test_track import contents
 
@@ -136,6 +140,36 @@ def test_of_a_column_that_is_no_feature_no_such_advice_is_given(monkeypatch, cap
     said = track(monkeypatch, capsys, tmp_path / "t.csv", code=1)
     assert "column y: it must be 1" in said
     assert "--features" not in said
+
+
+def test_what_is_said_when_it_is_stopped_goes_on_as_it_is(monkeypatch, capsys, table):
+    monkeypatch.chdir(table.parent)
+    track(monkeypatch, capsys, table, "--label", "kind", "--features", "!user_id", "--out", "a whole")
+    begin = Run.begin
+
+    def stopped(run, *words):
+        begin(run, *words)
+        signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "begin", stopped)
+        words = ["--label", "kind", "--features", "!user_id", "--overwrite", "--out", "a run"]
+        said = track(patch, capsys, table, *words, code=130)
+    command = said.partition("Stopped; this goes on:\n")[2].splitlines()[0]
+    assert command.endswith(" --label kind --features '!user_id' --out 'a run' --resume")
+    name, *words = shlex.split(command)
+    assert name == "ocelad"
+    assert run(monkeypatch, *words) in (0, None)
+    assert contents(Path("a run")) == contents(Path("a whole"))
+
+
+def test_features_that_a_run_did_not_have_are_named(monkeypatch, capsys, table):
+    track(monkeypatch, capsys, table, "--label", "kind", "--features", "!a")
+    for words, change in (([], "a is new"), (["--features", "!b", "--features", "!a"], "b is missing")):
+        said = track(monkeypatch, capsys, table, "--label", "kind", "--resume", *words, code=1)
+        assert f"a run goes on only as it began: form features: {change}\n" in said
+    said = track(monkeypatch, capsys, table, "--label", "kind", "--resume", "--features", "!user_id", code=1)
+    assert "form features: a is new, user_id is missing\n" in said
 
 
 EMPTY = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,16 @@ OTHERS = "Options"
 """The group of options that are in no other."""
 
 
+GIVEN = "ocelad.given"
+"""Where a context has the words that the command was given."""
+
+
 class Grouped(click.Command):
-    """A command whose help shows options group by group: see `group`."""
+    """A command whose help shows options group by group: see `group`. It keeps the words that it was given."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        context.meta[GIVEN] = list(args)
+        return super().parse_args(context, args)
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -48,6 +57,14 @@ def group(name: str, *options: Option) -> Option:
 def _params(command: Any) -> list[Any]:
     """Of a function, as `click.option` leaves them, or of a command."""
     return list(getattr(command, "__click_params__", ()) or getattr(command, "params", ()))
+
+
+def resuming() -> str:
+    """The command that is running, to be typed again with --resume."""
+    context = click.get_current_context()
+    given = [word for word in context.meta[GIVEN] if word not in ("--overwrite", "--resume")]
+    end = given.index("--") if "--" in given else len(given)
+    return shlex.join(["ocelad", str(context.info_name), *given[:end], "--resume", *given[end:]])
 
 
 def option(name: str, default: Any, words: str, also: tuple[str, ...] = (), **more: Any) -> Option:

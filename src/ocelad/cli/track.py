@@ -26,7 +26,7 @@ from .common import FORMAT, ITEMS, form_for, leave_out, open_table
 from .failures import writing
 from .features_seen import FeaturesSeen, scale_of
 from .measures import Measures
-from .options import Grouped, count, flag, group, option, to_folder
+from .options import Grouped, count, flag, group, option, resuming, to_folder
 from .progress import progress
 from .stopping import Stopping
 
@@ -152,7 +152,7 @@ def track(
             _show(run, echo)
             seen.look([], last=True)
         except Stopped:
-            click.echo(f"Stopped; ocelad track {table} --out {out} --resume goes on.", err=True)
+            click.echo(f"Stopped; this goes on:\n{resuming()}", err=True)
         else:
             click.echo(_summary(run), err=echo)
             if run.points + run.rejected == before:

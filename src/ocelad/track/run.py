@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..data.tables import BadRow, Form, Row, Rows
+from ..data.tables.rows import listed
 from ..engine import Trace
 from ..tracker import MetricTracker
 from ..watch.alarms import Event
@@ -108,7 +109,7 @@ class Run:
         if not _has_begun(self.folder):  # options may still change
             return False
         then, now = progress["settings"], json.loads(json.dumps(asdict(self.settings)))
-        changes = [f"{name} was {short(old)} and is {short(new)}" for name, old, new in _changes(then, now)]
+        changes = [_changed(name, old, new) for name, old, new in _changes(then, now)]
         if changes:
             raise ValueError(f"{self.folder}: a run goes on only as it began: {', '.join(changes)}")
         if again:
@@ -270,3 +271,15 @@ def _changes(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, A
             yield from ((f"{name} {part}", was, now_is) for part, was, now_is in _changes(old, new))
         elif old != new and (name in then or new):  # an option that is newer than the run stays as it was
             yield name, old, new
+
+
+def _changed(name: str, old: Any, new: Any) -> str:
+    """What has become of an option; of long lists only what differs."""
+    if not (isinstance(old, list) and isinstance(new, list)):
+        return f"{name} was {short(old)} and is {short(new)}"
+    parts = {
+        "new": [each for each in new if each not in old],
+        "missing": [each for each in old if each not in new],
+    }
+    said = [f"{listed(part)} {'are' if len(part) > 1 else 'is'} {word}" for word, part in parts.items() if part]
+    return f"{name}: {', '.join(said) or 'they are in another order'}"
