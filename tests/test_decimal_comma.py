@@ -45,10 +45,19 @@ BAD = {
         "1.5;2;3;4;1\n1;2,5;3;4;1",
         "line 3, column x_b: it must have a decimal point, .* '2,5'",
     ),
-    "both in a row": ("1,5;2.5;3;4;1", "line 2, column x_b: it must have a decimal comma, as .*, got '2.5'"),
+    "both in a row": (
+        "1,5;2.5;3;4;1",
+        "line 2, column x_b: it must have a decimal comma, as '1,5' in line 2, column x_a, got '2.5': "
+        "is one a mark between thousands\\?",
+    ),
+    "a space": (
+        "72 989,33;2;3;4;1",
+        "column x_a: .* got '72 989,33': numbers must have no mark between thousands",
+    ),
+    "a narrow space": ("1;72\u202f989;3;4;1", "column x_b: .*: numbers must have no mark between thousands"),
     "thousands": (
         "1.234,5;2;3;4;1",
-        "column x_a: it must be a finite number, got '1.234,5': .* thousands no mark",
+        "column x_a: it must be a finite number, got '1.234,5': numbers must have no mark between thousands",
     ),
     "more thousands": (
         "1;1,234,567;3;4;1",
@@ -91,9 +100,11 @@ def test_a_run_that_goes_on_knows_the_mark(monkeypatch, capsys, tmp_path):
 
 def test_commas_between_cells_leave_none_for_decimals(tmp_path):
     with pytest.raises(
-        ValueError, match=r"it has 10 cells, expected 5; if its numbers have decimal commas, .* by ;"
+        ValueError, match=r"10 cells, expected 5 \(cells must be separated by ; if numbers have decimal commas\)"
     ):
         pairs_of(tmp_path / "t.csv", HEADER.replace(";", ",") + "\n1,5,2,5,3,5,4,5,1,0\n")
+    with pytest.raises(ValueError, match=r"7 cells, expected 5$"):  # of an English table
+        pairs_of(tmp_path / "t.csv", HEADER.replace(";", ",") + "\n1.5,2,3,4,1,2,3\n")
     with pytest.raises(
         ValueError, match="column x_a: it must be a finite number, got '1,5': decimal commas need ;"
     ):
@@ -123,6 +134,24 @@ def test_a_header_that_is_not_utf_8_is_an_error(tmp_path):
     (tmp_path / "t.csv").write_bytes("Länge;Breite\n1,5;2\n".encode("cp1252"))
     with pytest.raises(ValueError, match=r"t\.csv: line 1: it is not UTF-8 text: save it as CSV UTF-8"):
         read_rows(str(tmp_path / "t.csv"))
+
+
+@pytest.mark.parametrize(
+    ("first", "mark"), [("sep=;", ";"), ('"sep=;"', ";"), ("SEP=,", ","), ("sep=\t", "\t"), ("sep=|", "|")]
+)
+def test_a_line_that_tells_the_separator_is_none_of_the_table(tmp_path, first, mark):
+    text = f"{first}\r\nlength, m{mark}b{mark}kind\r\n1{mark}2{mark}x\r\n".replace(
+        "length, m", "a" if mark == "," else "a, m"
+    )
+    (tmp_path / "t.csv").write_bytes(text.encode("utf-8-sig"))
+    with closing(read_rows(str(tmp_path / "t.csv"))) as rows:
+        assert rows.header == ["a" if mark == "," else "a, m", "b", "kind"]
+        found = [row for piece in rows.pieces() for row in piece]
+        rows.used.add(found[0].raw, found[0].lines)
+    assert [(row.line, row.cells) for row in found] == [(3, ["1", "2", "x"])]
+    with closing(read_rows(str(tmp_path / "t.csv"))) as again:
+        again.skip(rows.used.lines, rows.used.digest)
+        assert list(again.pieces()) == []
 
 
 def test_every_command_takes_them(monkeypatch, capsys, tmp_path):

@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from contextlib import closing
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -186,7 +187,10 @@ def test_bad_objects_are_named(line, message, tmp_path):
         ("t.jsonl", "", "it is empty"),
         ("t.csv", "a,a\n", "two columns 'a'"),
         ("t.txt", "", "its format is not told by its name"),
-        ("t.csv", "x\0_\0a\0", "t.csv: it is not UTF-8 text"),
+        ("t.csv", "x\0_\0a\0", "t.csv: it is not UTF-8 text: save it as CSV UTF-8"),
+        ("t.jsonl", "{\0", "t.jsonl: it is not UTF-8 text: save it as UTF-8"),
+        ("t.csv", '\n{"x": [1, 2]}\n', "t.csv: line 2 looks like JSON; --format jsonl"),
+        ("t.csv", 'a,"b,c\nd",e\n', "t.csv: line 1: unexpected end of data"),
         ("t.parquet", "nonsense", "t.parquet"),
         ("t.parquet.gz", "", "not gzipped"),
     ],
@@ -216,6 +220,21 @@ def test_a_line_without_end_is_refused(monkeypatch, tmp_path):
         list(rows.pieces())
 
 
+def test_dates_of_parquet_are_shown_as_dates(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    day = datetime(2023, 1, 1)
+    for value, shown in (
+        (day, "2023-01-01"),
+        (day.date(), "2023-01-01"),
+        (day.replace(hour=9), "2023-01-01 09:00:00"),
+    ):
+        pyarrow.parquet.write_table(pyarrow.table({"day": [value]}), tmp_path / "t.parquet")
+        with closing(read_rows(str(tmp_path / "t.parquet"))) as rows:
+            ((row,),) = rows.pieces()
+            with pytest.raises(ValueError, match=f"column day: .* got {shown}, a date or a time$"):
+                Columns.of(rows.header, ["day"]).numbers(row)
+
+
 def test_missing_pyarrow_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
@@ -231,6 +250,7 @@ def test_missing_pyarrow_is_named(monkeypatch):
         (["z_b", "y"], "no column x_b"),
         (["f", "y"], "comparisons need columns"),
         (["id_a", "id_b", "y"], "--items"),
+        (["x_a z_a y"], "there is only one, 'x_a z_a y': separate cells by , ; or tab"),
     ],
 )
 def test_tables_that_say_nothing_are_refused(header, message):

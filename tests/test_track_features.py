@@ -219,6 +219,24 @@ def test_a_table_without_a_header_is_told(monkeypatch, capsys, tmp_path):
     assert f"there is no column y, only {hint}" in track(monkeypatch, capsys, table, code=1)
 
 
+@pytest.mark.parametrize(
+    ("header", "words", "message"),
+    [
+        ("a,b,CLASS", ["--label", "class"], "there is no column class: did you mean CLASS?"),
+        ("a b class", ["--label", "class"], "there is only one, 'a b class': separate cells by , ; or tab"),
+        (
+            "a,b,kind",
+            ["--label", "kind", "--features", "!a,!b"],
+            "there are a, b, kind; repeat the option for each",
+        ),
+        ("a,b,kind", ["--label", "kind", "--features", "!c"], "no column matches '!c': there are a, b, kind\n"),
+    ],
+)
+def test_a_column_that_is_not_there(monkeypatch, capsys, tmp_path, header, words, message):
+    (tmp_path / "t.csv").write_text(f"{header}\n")
+    assert message in track(monkeypatch, capsys, tmp_path / "t.csv", *words, code=1)
+
+
 def test_of_many_columns_some_are_listed(monkeypatch, capsys, tmp_path):
     names = [f"f{k}" for k in range(64)]
     (tmp_path / "t.csv").write_text(",".join([*names, "kind"]) + "\n")

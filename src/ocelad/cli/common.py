@@ -14,7 +14,7 @@ import click
 from .. import MetricTracker, SupervisedMetricTracker, load
 from ..data.tables import BadRow, Columns, Comparisons, Rows, comparisons, read_items, read_rows
 from ..data.tables.reading import Format
-from ..data.tables.rows import listed
+from ..data.tables.rows import listed, no_column
 from ..files import named
 from .failures import reading, writing
 from .options import option, to_file
@@ -105,6 +105,8 @@ def feature_columns(tracker: MetricTracker, rows: Rows, *others: str) -> Columns
     """Where a table of points has the metric's features: by name, or all columns but the others."""
     names = getattr(tracker, "feature_names_in_", [name for name in rows.header if name not in others])
     missing = [name for name in (*names, *others) if name not in rows.header]
+    if missing and missing[0] in others:
+        raise ValueError(f"{rows.name}: {no_column(missing[0], rows.header)}")
     if missing:
         few = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
         raise ValueError(f"{rows.name}: there is no column {missing[0]}; the metric's features are {few}")

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from .. import Intervals, MetricTracker, Step
 from ..data.tables import BadRow, Columns, Form, Labelled, Rows, matching
 from ..data.tables.reading import Format
-from ..data.tables.rows import listed
+from ..data.tables.rows import listed, no_column
 from ..folder_lock import lock_folder
 from ..pair_sampling import Strategy
 from ..track import Run, Settings
@@ -190,7 +190,7 @@ def _form(
         raise click.UsageError("--items is for comparisons with columns id_a and id_b, not for labelled rows.")
     for name in (label, *within):
         if name not in rows.header:
-            raise ValueError(f"{rows.name}: there is no column {name}: there are {listed(rows.header)}")
+            raise ValueError(f"{rows.name}: {no_column(name, rows.header)}")
     found = matching(rows.header, features or ["*"])
     names = [name for name in found if name not in (label, *within)]
     if not names:

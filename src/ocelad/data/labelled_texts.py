@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from .mojibake import windows_1252
 from .tables import BadRow, Columns, Row, read_rows
 from .tables.reading import Format
+from .tables.rows import no_column
 
 TIMES = ("t", "time", "timestamp", "date", "created_at")
 """Names of columns that are taken for the time, unless one is named."""
@@ -80,8 +81,8 @@ class LabelledTexts:
             time = next((column for column in TIMES if column in header), TIMES[0])
         for column in (time, label, text):
             if column not in header:
-                known = f" ({', '.join(TIMES[1:])} are known, too)" if column is time is TIMES[0] else ""
-                raise ValueError(f"{name}: no column {column}{known}: there are {', '.join(header)}")
+                known = f"; {', '.join(TIMES[1:])} are known, too" if column is time is TIMES[0] else ""
+                raise ValueError(f"{name}: {no_column(column, header)}{known}")
         words, said = Columns.of(header, [time, label]), header.index(text)
         found = []
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..data.tables import BadRow, Columns, Row, Rows, matching, parsed
-from ..data.tables.rows import listed
+from ..data.tables.rows import listed, no_column
 from ..protocols import Array
 
 
@@ -75,7 +75,7 @@ def named_rows(rows: Rows, id: str | None = None) -> tuple[str | None, list[str]
     if id is None and "id" in rows.header:
         id = "id"
     if id is not None and id not in rows.header:
-        raise ValueError(f"{rows.name}: there is no column {id}: there are {listed(rows.header)}")
+        raise ValueError(f"{rows.name}: {no_column(id, rows.header)}")
     key = Columns.of(rows.header, [] if id is None else [id])
     seen: set[str] = set()
 

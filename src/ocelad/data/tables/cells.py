@@ -6,10 +6,11 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, time
 from fnmatch import fnmatchcase
 from typing import Any
 
-from .rows import BadRow, Row, listed
+from .rows import BadRow, Decimals, Row, listed
 
 LARGEST = 1e30
 """A number in a table is at most so large: beyond that it is a mistake, and its squares would overflow."""
@@ -19,6 +20,7 @@ _SIGNS |= {word.replace(".", ","): y for word, y in _SIGNS.items()}
 
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b|\d{1,2}:\d{2}\b")
 _WITH_MARKS = re.compile(r"[+-]?\d[\d.,]*")
+_WITH_SPACES = re.compile(r"[+-]?\d{1,3}(['\u2019\s]\d{3})+([.,]\d*)?")  # \s: also the spaces that do not break
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,13 @@ class Columns:
                 size = _size(cell)
                 if not size < LARGEST:
                     expected = "a finite number" if not math.isfinite(size) else f"at most {LARGEST:g} in size"
-                    raise BadRow(row, f"it must be {expected}, got {_shown(said)}{_kind(said)}", name)
-        if row.decimals is not None and (odd := row.decimals.odd(given)) is not None:
-            expected = f"a decimal {'comma' if row.decimals.mark == ',' else 'point'}, as numbers before it"
-            raise BadRow(row, f"it must have {expected}, got {_shown(given[odd])}", self.names[odd])
+                    raise BadRow(
+                        row, f"it must be {expected}, got {_shown(said)}{_kind(said, row.decimals)}", name
+                    )
+        if row.decimals is not None and (odd := row.decimals.odd(given, row.line, self.names)) is not None:
+            expected = f"a decimal {'comma' if row.decimals.mark == ',' else 'point'}, as {row.decimals.first}"
+            thousands = ": is one a mark between thousands?"
+            raise BadRow(row, f"it must have {expected}, got {_shown(given[odd])}{thousands}", self.names[odd])
         return values
 
     def words(self, row: Row) -> list[str]:
@@ -79,16 +84,23 @@ def _size(cell: Any) -> float:
 
 def _shown(cell: Any) -> str:
     text = "nothing" if cell is None or cell == "" else repr(cell)
+    if isinstance(cell, (date, time)):  # of Parquet
+        text = str(cell).removesuffix(" 00:00:00")
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _kind(cell: Any) -> str:
+def _kind(cell: Any, decimals: Decimals | None) -> str:
     """What a cell that is no number might be."""
+    if isinstance(cell, (date, time)):
+        return ", a date or a time"
     if not isinstance(cell, str):
         return ""
     if _DATE.match(cell.strip()):
         return ", a date or a time"
-    if _WITH_MARKS.fullmatch(cell.strip()) and ("," in cell or "." in cell):
+    marks = _WITH_MARKS.fullmatch(cell.strip()) and ("," in cell or "." in cell)
+    if _WITH_SPACES.fullmatch(cell.strip()) or (marks and decimals is not None):
+        return ": numbers must have no mark between thousands"
+    if marks:
         return ": decimal commas need ; or tabs between the cells, and thousands no mark at all"
     return ""
 
@@ -105,7 +117,8 @@ def matching(header: Sequence[str], patterns: Sequence[str]) -> list[str]:
     """
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern.removeprefix("!")) for name in header):
-            raise ValueError(f"no column matches {pattern!r}: there are {listed(header)}")
+            each = "; repeat the option for each pattern" if "," in pattern else ""
+            raise ValueError(f"no column matches {pattern!r}: there are {listed(header)}{each}")
     out = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")] or ["*"]
     return [

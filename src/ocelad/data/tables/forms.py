@@ -11,7 +11,7 @@ import numpy as np
 
 from ...protocols import Array, Integers
 from .cells import Columns, matching
-from .rows import BadRow, Row, Rows, listed
+from .rows import BadRow, Row, Rows, listed, unseparated
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +100,8 @@ def comparisons(
     ('a', 'b')
     """
     y = Columns.of(header, ["y"]) if "y" in header else None
+    if unseparated(header):
+        raise ValueError(f"comparisons need several columns: {unseparated(header)}")
     if needs_y and y is None:
         raise ValueError(f"there is no column y, only {listed(header)}; for labelled rows, give --label COLUMN")
     if {"id_a", "id_b"} <= set(header):

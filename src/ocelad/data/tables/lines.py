@@ -54,13 +54,13 @@ class Lines:
         taken, self._waiting = self._waiting[:most], self._waiting[len(self._waiting[:most]) :]
         return taken
 
-    def begin(self) -> list[bytes]:
-        """The first line that is not empty, after those that are."""
+    def begin(self, advice: str = "save it as UTF-8") -> list[bytes]:
+        """The first line that is not empty, after those that are; ``advice`` is for what is no text."""
         taken: list[bytes] = []
         while not any(map(bytes.strip, taken)) and (line := self.take(1)):
             taken += line
         if any(b"\0" in line for line in taken):
-            raise ValueError(f"{self.name}: it is not UTF-8 text")
+            raise ValueError(f"{self.name}: it is not UTF-8 text: {advice}")
         return taken
 
     def put_back(self, lines: list[bytes]) -> None:
@@ -108,32 +108,48 @@ class TextRows:
             return Row(number, [], raw, count, str(error))
 
 
+def _next_text(lines: Lines) -> str:
+    """The next line that is not empty; it is used."""
+    advice = "save it as CSV UTF-8"
+    taken = lines.begin(advice)
+    for line in taken:
+        lines.used.add(line)
+    try:
+        return b"".join(taken[-1:]).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        where = f"{lines.name}: line {lines.used.lines}"
+        raise ValueError(f"{where}: it is not UTF-8 text: {advice}") from None
+
+
 class Csv:
     """Cells between commas, or semicolons or tabs if the header has more of these; a row is a line.
 
-    Where commas do not separate cells, numbers may have decimal commas, as Excel writes them in much of Europe.
+    Where commas do not separate cells, numbers may have decimal commas, as Excel writes them in much of Europe. A
+    line ``sep=;`` before the header, for Excel, tells the separator.
     """
 
     def __init__(self, lines: Lines) -> None:
-        first = lines.begin()
-        for line in first:
-            lines.used.add(line)
-        try:
-            text = b"".join(first[-1:]).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            hint = "save it as CSV UTF-8"
-            raise ValueError(f"{lines.name}: line {len(first)}: it is not UTF-8 text: {hint}") from None
+        text = _next_text(lines)
+        told = re.fullmatch('"?sep=(.)"?', text.rstrip("\r\n"), re.IGNORECASE)
+        if told:
+            text = _next_text(lines)
+        where = f"{lines.name}: line {lines.used.lines}"
+        if text.lstrip().startswith("{"):
+            raise ValueError(f"{where} looks like JSON; --format jsonl")
         plain = re.sub('"[^"]*"', "", text)  # a name may have a comma
         counts = {mark: plain.count(mark) for mark in ",;\t"}
-        self.delimiter = max(counts, key=counts.__getitem__)
-        if 0 < counts[","] == counts[";"] == max(counts.values()):
+        self.delimiter = told[1] if told else max(counts, key=counts.__getitem__)
+        if not told and 0 < counts[","] == counts[";"] == max(counts.values()):
             raise ValueError(
-                f"{lines.name}: line {len(first)}: it has as many commas as semicolons, and does not tell "
+                f"{where}: it has as many commas as semicolons, and does not tell "
                 "which of them separate the cells: put names that have one in double quotes"
             )
         self.decimals = None if self.delimiter == "," else Decimals()
         self.header: list[str] = []
-        self.header = [name.strip() for name in self.cells(text)]
+        try:
+            self.header = [name.strip() for name in self.cells(text)]
+        except csv.Error as error:
+            raise ValueError(f"{where}: {error}") from None
 
     def cells(self, line: str) -> list[Any]:
         line = line.rstrip("\r\n")
@@ -142,10 +158,16 @@ class Csv:
         else:
             cells = line.split(self.delimiter)
         if self.header and len(cells) != len(self.header):
-            twice = self.delimiter == "," and len(self.header) < len(cells) <= 2 * len(self.header)
-            hint = "; if its numbers have decimal commas, cells must be separated by ;" if twice else ""
+            hint = " (cells must be separated by ; if numbers have decimal commas)" if self._torn(cells) else ""
             raise ValueError(f"it has {len(cells)} cells, expected {len(self.header)}{hint}")
         return cells
+
+    def _torn(self, cells: list[str]) -> bool:
+        """Whether decimal commas may have made these cells of fewer: then no number has a point, too."""
+        more = len(cells) - len(self.header)
+        digits = sum(cell.strip().lstrip("+-").isdigit() for cell in cells)
+        points = any(re.fullmatch(r"[+-]?\d*\.\d+", cell.strip()) for cell in cells)
+        return self.delimiter == "," and 0 < more <= len(self.header) and digits >= 2 * more and not points
 
 
 class JsonLines:

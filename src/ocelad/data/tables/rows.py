@@ -43,24 +43,25 @@ class Decimals:
     """What separates the decimals of a table's numbers, a point or a comma: the first number that has one decides.
 
     That ``1.500`` is one and a half in one row and fifteen hundred in the next cannot be, so both are an error.
-    ``mark`` is what has been decided: empty, a point or a comma.
+    ``mark`` is what has been decided: empty, a point or a comma; ``first`` says by which number.
     """
 
-    mark = ""
+    mark, first = "", "numbers before it"
 
     def plain(self, cells: list[Any]) -> list[Any]:
         """The cells with points for commas."""
         return [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in cells]
 
-    def odd(self, cells: list[Any]) -> int | None:
-        """Which of these numbers has the other mark than those before it, if one has."""
+    def odd(self, cells: list[Any], line: int, names: Sequence[str]) -> int | None:
+        """Which of these numbers of a line has the other mark than those before it, if one has."""
         for place, cell in enumerate(cells):
             for mark in ",.":
                 if mark in str(cell):
                     if not self.mark and _THOUSANDS.fullmatch(str(cell).strip()):
                         taken = f"{cell} is taken for {self.plain([cell])[0]}, not {re.sub('[.,]', '', cell)}"
                         warnings.warn(f"{taken}: numbers must have no mark between thousands", stacklevel=2)
-                    self.mark = self.mark or mark
+                    if not self.mark:
+                        self.mark, self.first = mark, f"{cell!r} in line {line}, column {names[place]}"
                     if mark != self.mark:
                         return place
         return None
@@ -136,6 +137,25 @@ def listed(names: Sequence[str]) -> str:
     numbers = sum(bool(re.fullmatch(r"[+-]?\d*[.,]\d+", name)) for name in names)
     hint = " (line 1 must have the names of the columns)" if 2 * numbers >= len(names) > 0 else ""
     return ", ".join(few) + hint
+
+
+def no_column(name: str, header: Sequence[str]) -> str:
+    """What an error says of a column that is missing.
+
+    >>> no_column("class", ["a", "CLASS"]), no_column("class", ["a", "b"])
+    ('there is no column class: did you mean CLASS?', 'there is no column class: there are a, b')
+    >>> no_column("class", ["a b class"])
+    "there is no column class: there is only one, 'a b class': separate cells by , ; or tab"
+    """
+    like = [other for other in header if other.lower() == name.lower()]
+    there = f"did you mean {like[0]}?" if like else unseparated(header) or f"there are {listed(header)}"
+    return f"there is no column {name}: {there}"
+
+
+def unseparated(header: Sequence[str]) -> str:
+    """What is said of a header whose names spaces separate."""
+    one = len(header) == 1 and len(header[0].split()) > 1
+    return f"there is only one, {header[0]!r}: separate cells by , ; or tab" if one else ""
 
 
 def flat(record: dict[str, Any]) -> dict[str, Any]:
