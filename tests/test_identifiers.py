@@ -27,6 +27,23 @@ ROWS = 120
         "time",
         "timestamp",
         "year",
+        "user id",
+        "customer-id",
+        "order.id",
+        "UserID",
+        "id_user",
+        "created_at",
+        "OrderDate",
+        "date_of_birth",
+        "uid",
+        "zip",
+        "Zip Code",
+        "postcode",
+        "PLZ",
+        "phone",
+        "ean",
+        "Kundennummer",
+        "kunden_nr",
     ],
 )
 def test_names_of_identifiers(name):
@@ -34,7 +51,33 @@ def test_names_of_identifiers(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["age", "width", "acid", "grid", "covid", "idle", "timely", "pixel_0", "x1", "updates"]
+    "name",
+    [
+        *(
+            "age",
+            "width",
+            "acid",
+            "grid",
+            "covid",
+            "idle",
+            "timely",
+            "pixel_0",
+            "x1",
+            "updates",
+            "valid",
+            "id_card",
+        ),
+        *(
+            "id_ratio",
+            "DiameterID",
+            "inner diameter id",
+            "atomic_number",
+            "nummeric",
+            "flat",
+            "format",
+            "lifetime",
+        ),
+    ],
 )
 def test_names_of_features(name):
     assert by_name([name]) == []
@@ -62,12 +105,12 @@ FEATURES = {
 
 @pytest.mark.parametrize("kind", IDENTIFIERS)
 def test_values_of_identifiers(kind):
-    assert by_values(["it"], np.asarray(IDENTIFIERS[kind], dtype=float)[:, None]) == ["it"]
+    assert list(by_values(["it"], np.asarray(IDENTIFIERS[kind], dtype=float)[:, None])) == ["it"]
 
 
 @pytest.mark.parametrize("kind", FEATURES)
 def test_values_of_features(kind):
-    assert by_values(["it"], np.asarray(FEATURES[kind], dtype=float)[:, None]) == []
+    assert by_values(["it"], np.asarray(FEATURES[kind], dtype=float)[:, None]) == {}
 
 
 @pytest.mark.parametrize("load", [load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine])
@@ -77,21 +120,41 @@ def test_no_feature_of_a_real_table_is_taken_for_one(load, shuffled):
     X = RNG.permutation(found.data) if shuffled else found.data
     assert by_name(found.feature_names) == []
     for first in range(0, len(X) - ROWS, ROWS):
-        assert by_values(found.feature_names, X[first : first + ROWS]) == []
+        assert by_values(found.feature_names, X[first : first + ROWS]) == {}
 
 
 def rows(start, stop):
     return [Row(k, [str(k), str(k % 7), "word"], b"") for k in range(start, stop)]
 
 
+def first_rows(*names, places=(0,)):
+    return FirstRows(Columns(names, places), names)
+
+
+NEVER_FALL = "numbers that never fall from row to row"
+
+
 def test_it_is_decided_once_when_enough_rows_have_come():
-    first = FirstRows(Columns(("a", "b"), (0, 1)))
-    assert first.look(rows(0, LEAST - 1)) == []
-    assert first.look(rows(LEAST - 1, LEAST + 5)) == ["a"]
-    assert first.look(rows(LEAST + 5, 3 * LEAST), last=True) == []
+    first = first_rows("a", "b", places=(0, 1))
+    assert first.look(rows(0, LEAST - 1)) == {}
+    assert first.look(rows(LEAST - 1, LEAST + 5)) == {"a": NEVER_FALL}
+    assert first.look(rows(LEAST + 5, 3 * LEAST), last=True) == {}
 
 
-def test_a_short_table_says_nothing_and_bad_rows_are_left_out():
-    assert FirstRows(Columns(("a",), (0,))).look(rows(0, 10), last=True) == []
-    assert FirstRows(Columns(("a",), (0,))).look(rows(0, 30), last=True) == ["a"]
-    assert FirstRows(Columns(("c",), (2,))).look(rows(0, 30), last=True) == []
+def test_a_short_table_says_nothing_but_names_and_bad_rows_are_left_out():
+    assert first_rows("a").look(rows(0, 10), last=True) == {}
+    assert first_rows("id").look(rows(0, 10), last=True) == {"id": ""}
+    assert first_rows("a").look(rows(0, 30), last=True) == {"a": NEVER_FALL}
+    assert first_rows("c", places=(2,)).look(rows(0, 30), last=True) == {}
+
+
+def test_the_name_comes_before_the_numbers_and_what_is_so_or_not_is_none():
+    assert first_rows("id").look(rows(0, LEAST)) == {"id": ""}
+    either = [Row(k, [str(k % 2), str(2023 + k % 2)], b"") for k in range(LEAST)]
+    assert first_rows("id_number", "year", places=(0, 1)).look(either) == {"year": ""}
+
+
+def test_a_feature_of_comparisons_has_two_columns():
+    columns = Columns(("x_a", "x_uid", "z_a", "z_uid"), (1, 1, 0, 1))
+    assert FirstRows(columns, ["a", "uid"]).look(rows(0, LEAST)) == {"a": NEVER_FALL, "uid": ""}
+    assert FirstRows(Columns((), ()), ["a", "uid"]).look(rows(0, LEAST)) == {"uid": ""}  # of items

@@ -38,7 +38,10 @@ def track(monkeypatch, capsys, table, *words, code=0):
 
 
 NAMED = "warning: user_id looks like an id, a batch number or a date; --features '!user_id' leaves it out\n"
-NUMBERED = NAMED.replace("user_id", "position")
+NUMBERED = (
+    "warning: position has numbers that never fall from row to row, as an id or a date has; "
+    "--features '!position' leaves it out\n"
+)
 
 
 def test_features_are_named_and_identifiers_warned_of(monkeypatch, capsys, table):
@@ -63,10 +66,35 @@ def test_several_are_warned_of_in_a_line(monkeypatch, capsys, tmp_path):
 
 
 def test_many_features_are_cut_short(monkeypatch, capsys, tmp_path):
-    columns = {f"f{k}": np.random.default_rng(k).normal(size=9) for k in range(9)}
+    columns = {f"f{k}": np.random.default_rng(k).normal(size=9) for k in range(21)}
     table = written(tmp_path / "t.csv", **columns, kind=["x", "o", "x"] * 3)
     said = track(monkeypatch, capsys, table, "--label", "kind", "--paper")
-    assert said == "9 features: f0, f1, f2, f3, f4, f5, ...\n"
+    assert said == f"21 features: {', '.join(f'f{k}' for k in range(20))}, ...\n"
+    words = ["--label", "kind", "--paper", "--features", "!f20", "--overwrite"]
+    said = track(monkeypatch, capsys, table, *words)
+    assert said == f"20 features: {', '.join(f'f{k}' for k in range(20))}\n"
+
+
+def test_all_that_look_like_ids_are_named(monkeypatch, capsys, tmp_path):
+    names = [f"a{k}_id" for k in range(25)]
+    columns = {name: np.random.default_rng(0).integers(99, size=9) for name in names}
+    said = track(
+        monkeypatch, capsys, written(tmp_path / "t.csv", **columns, kind=["x", "o", "x"] * 3), "--label", "kind"
+    )
+    assert f"warning: {', '.join(names)} look like ids" in said
+
+
+def test_several_columns_of_numbers_that_grow(monkeypatch, capsys, tmp_path):
+    columns = {"a": np.arange(60), "b": 2 * np.arange(60), "c": -np.arange(60), "id_card": np.arange(60) % 2}
+    said = track(
+        monkeypatch, capsys, written(tmp_path / "t.csv", **columns, kind=np.arange(60) % 3), "--label", "kind"
+    )
+    assert said.splitlines()[1:] == [
+        "warning: a, b have numbers that never fall from row to row, as ids or dates have; "
+        "--features '!a' --features '!b' leaves them out",
+        "warning: c has numbers that never rise from row to row, as an id or a date has; "
+        "--features '!c' leaves it out",
+    ]
 
 
 def test_features_of_comparisons_can_be_chosen(monkeypatch, capsys, tmp_path):

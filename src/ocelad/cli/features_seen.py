@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import click
 
 from ..data.tables import Columns, Row
-from ..data.tables.identifiers import FirstRows, by_name
+from ..data.tables.identifiers import FirstRows
 from .common import without
 from .progress import say
 
-SHOWN = 6
+SHOWN = 20
 """How many features are named."""
 
 
@@ -26,36 +26,36 @@ def scale_of(standardize: bool | None, scale: str | None, paper: bool) -> str | 
 
 
 class FeaturesSeen:
-    """Says which features there are, and warns, as soon as it is known, of ids, batch numbers and dates.
+    """Says which features there are, and warns, when the first rows have come, of ids, batch numbers and dates.
 
-    Names tell at once. What the first rows tell is said when they have come: nobody waits for them.
+    Nobody waits for these rows: a pipe may be slow.
     """
 
     def __init__(self, names: Sequence[str], columns: Columns, standardized: bool) -> None:
         self.names, self.standardized = names, standardized
-        self._rows = FirstRows(columns)
-        self._warned: set[str] = set()
+        self._rows = FirstRows(columns, names)
 
     def begin(self) -> None:
         names = self.names
         how = ", standardized" * self.standardized
-        click.echo(f"{len(names)} feature{'s' * (len(names) > 1)}{how}: {_few(names)}", err=True)
-        self._warn(by_name(names))
+        shown = listed(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+        click.echo(f"{len(names)} feature{'s' * (len(names) > 1)}{how}: {shown}", err=True)
 
     def look(self, rows: Sequence[Row], last: bool = False) -> None:
         """Rows as they are read, or that there are no more."""
         found = self._rows.look(rows, last)
-        sides = [name[2:] if name not in self.names else name for name in found]
-        self._warn([name for name in self.names if name in sides])
-
-    def _warn(self, names: Sequence[str]) -> None:
-        new = [name for name in names if name not in self._warned]
-        self._warned.update(new)
-        if len(new) == 1:
-            say(f"warning: {_few(new)} looks like an id, a batch number or a date; {without(new)} leaves it out")
-        elif new:
-            say(f"warning: {_few(new)} look like ids, batch numbers or dates; {without(new)} leaves them out")
+        for numbers in sorted(set(found.values())):
+            say(f"warning: {warning([name for name in self.names if found.get(name) == numbers], numbers)}")
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(name or "''" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+def warning(names: Sequence[str], numbers: str = "") -> str:
+    """That features look like ids, by their names or by the numbers that they have, and how to leave them out."""
+    if len(names) == 1:
+        why = f"has {numbers}, as an id or a date has" if numbers else "looks like an id, a batch number or a date"
+        return f"{listed(names)} {why}; {without(names)} leaves it out"
+    why = f"have {numbers}, as ids or dates have" if numbers else "look like ids, batch numbers or dates"
+    return f"{listed(names)} {why}; {without(names)} leaves them out"
+
+
+def listed(names: Sequence[str]) -> str:
+    return ", ".join(name or "''" for name in names)
