@@ -146,7 +146,7 @@ def test_a_column_of_dates_or_words_is_an_error_that_says_how_to_go_on(monkeypat
     table.write_text(DATES)
     said = track(monkeypatch, capsys, table, "--label", "kind", code=1)
     assert "line 2, column day: it must be a finite number, got '2024-01-31', a date or a time; " in said
-    assert said.endswith("--features '!day' leaves the column out, --skip-bad such rows\n")
+    assert said.endswith("--features '!day' leaves the column out\n")  # and not --skip-bad: all rows are bad
     # nothing has been learned: the advice can be taken without --overwrite
     assert "1 feature, standardized: a\n" in track(
         monkeypatch, capsys, table, "--label", "kind", "--features", "!day"
@@ -158,7 +158,10 @@ def test_a_run_that_has_learned_something_is_not_lost(monkeypatch, capsys, tmp_p
     table = tmp_path / "t.csv"
     table.write_text("a,kind\n1,x\n2,o\nnone,x\n")
     said = track(monkeypatch, capsys, table, "--label", "kind", code=1)
-    assert "line 4, column a: it must be a finite number, got 'none'; --skip-bad sets such rows aside\n" in said
+    assert (
+        "line 4, column a: it must be a finite number, got 'none'; --skip-bad --resume sets such rows aside\n"
+        in said
+    )
     assert "there is a run in" in track(monkeypatch, capsys, table, "--label", "kind", code=1)
     assert track(monkeypatch, capsys, table, "--label", "kind", "--resume", "--skip-bad")
 
@@ -201,17 +204,17 @@ def test_features_that_a_run_did_not_have_are_named(monkeypatch, capsys, table):
 
 
 EMPTY = {
-    "no rows": ("a,kind\n", [], "t.csv: there are no rows after the header"),
-    "one row": ("a,kind\n1,x\n", [], "a labelled row is compared with earlier ones, and there are none"),
-    "bad rows": ("a,kind\nq,x\n", ["--skip-bad"], "all rows are bad: "),
+    "no rows": ("a,kind\n", [], 0, "t.csv: there are no rows after the header"),
+    "one row": ("a,kind\n1,x\n", [], 0, "a labelled row is compared with earlier ones, and there are none"),
+    "bad rows": ("a,kind\nq,x\n", ["--skip-bad"], 1, "all rows are bad: "),
 }
 
 
 @pytest.mark.parametrize("case", EMPTY)
 def test_an_input_without_comparisons_says_so(monkeypatch, capsys, tmp_path, case):
-    text, words, message = EMPTY[case]
+    text, words, code, message = EMPTY[case]
     (tmp_path / "t.csv").write_text(text)
-    assert message in track(monkeypatch, capsys, tmp_path / "t.csv", "--label", "kind", *words)
+    assert message in track(monkeypatch, capsys, tmp_path / "t.csv", "--label", "kind", *words, code=code)
 
 
 def test_going_on_without_new_rows_says_so(monkeypatch, capsys, table):

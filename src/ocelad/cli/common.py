@@ -76,12 +76,12 @@ def open_table(option: str, path: str, format: Format | None = None) -> Rows:
         return read_rows(path, format)
 
 
-def leave_out(error: BaseException, features: Collection[str], rows: bool = False) -> str:
-    """How to go on after an error about a cell of a feature; ``rows``: or without such rows."""
+def leave_out(error: BaseException, features: Collection[str]) -> str:
+    """How to go on after an error about a cell of a feature."""
     column = error.__cause__.column if isinstance(error.__cause__, BadRow) else ""
     for name in (column, column[2:] if column[:2] in ("x_", "z_") else ""):
         if name in features:
-            return f"; {without([name])} leaves the column out" + (", --skip-bad such rows" if rows else "")
+            return f"; {without([name])} leaves the column out"
     return ""
 
 

@@ -165,6 +165,8 @@ def track(
                 click.echo(f"--label {label}: {found}: it must be a column of classes", err=True)
     if stop.signal:
         sys.exit(128 + stop.signal)
+    if run.rejected and not run.points:
+        sys.exit(1)
 
 
 def _nothing(run: Run, within: tuple[str, ...]) -> str:
@@ -262,9 +264,9 @@ def _named(run: Run) -> Iterator[int]:
         with writing("--out"):
             yield from run
     except ValueError as error:
-        hint = leave_out(error, run.form.features, rows=True)
+        hint = leave_out(error, run.form.features)  # not --skip-bad: as the first row is, all may be
         if run.points and isinstance(error.__cause__, BadRow):  # a run goes on with the columns that it has
-            hint = "; --skip-bad sets such rows aside"
+            hint = "; --skip-bad --resume sets such rows aside"
         raise ValueError(f"{error}{hint}") from None
 
 
