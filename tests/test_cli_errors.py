@@ -2,11 +2,13 @@
 
 import errno
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ocelad import MetricTracker, files, save
+from ocelad.cli.failures import writing
 from ocelad.track import outputs
 from streams import comparisons
 from test_cli import run
@@ -121,6 +123,56 @@ def test_a_file_that_may_not_be_written_names_the_option(monkeypatch, capsys, fo
     assert run(monkeypatch, *words, "--out", "new.csv") == 1
     assert "Error: --out: cannot write new.csv: Permission denied" in capsys.readouterr().err
     assert not (folder / "new.csv").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_full_disk_that_is_noticed_at_the_end_names_the_file(monkeypatch, capsys):
+    class Buffered(Full):
+        def write(self, data):
+            return self._file.write(data)
+
+        def close(self):
+            self._file.close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write = outputs.Output.write
+
+    def buffered(output, lines):
+        write(output, lines)
+        if output._file is not None and not isinstance(output._file, Buffered):
+            output._file = Buffered(output._file)
+
+    monkeypatch.setattr(outputs.Output, "write", buffered)
+    assert run(monkeypatch, "track", "pairs.csv", "--out", "run") == 1
+    path = os.path.join("run", "predictions.csv")
+    assert f"Error: --out: cannot write {path}: No space left on device" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_full_disk_names_the_figure(monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    assert run(monkeypatch, "plot", "t.ocelad", "--out", "new.png") == 1
+    assert capsys.readouterr().err == "Error: --out: cannot write new.png: No space left on device\n"
+
+
+def test_a_folder_that_may_not_be_written_to_is_said(monkeypatch, capsys, folder):
+    (folder / "a folder" / ".lock").mkdir()  # which cannot be opened, either
+    monkeypatch.setattr(os, "access", lambda path, *_: str(path) != "a folder")
+    assert run(monkeypatch, "track", "pairs.csv", "--out", "a folder") == 1
+    assert "Error: --out: cannot write a folder: Permission denied\n" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_only_a_folder_that_is_not_there_is_said_to_be_missing():
+    for path, message in (
+        ("none/f.csv", "--out: there is no folder none"),
+        ("a folder/f.csv", "--out: cannot write a folder/f.csv: No such file or directory"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}$".replace("/", os.sep)), writing("--out"):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(Path(path)))
 
 
 @pytest.mark.usefixtures("folder")

@@ -5,6 +5,7 @@ SQLite locks a file on every system. Each of these locks vanishes with its proce
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -42,6 +43,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
                 raise OSError(
                     f"another run is under way in {folder}: wait until it ends, stop it, or use another folder"
                 ) from None
+            if not os.access(folder, os.W_OK | os.X_OK):  # SQLite does not say why it cannot open a file
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder)) from None
             raise OSError(f"{folder / LOCK} cannot be locked: {error}") from None
         yield
 

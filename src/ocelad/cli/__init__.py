@@ -93,8 +93,8 @@ class LazyGroup(click.Group):
             sys.exit(128 + 13)  # as if by SIGPIPE
         except (ValueError, ImportError, OSError, EOFError) as error:
             words = str(error)
-            if isinstance(error, OSError) and error.filename is not None and error.strerror:
-                words = f"{error.filename}: {error.strerror}"  # without the number
+            if isinstance(error, OSError) and error.strerror:  # without the number
+                words = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
             raise click.ClickException(words) from None
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:

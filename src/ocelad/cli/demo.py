@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from .. import data, plots
 from ..studies import Results, Study, Trial, write_table
 from . import study_common as o
-from .failures import writing
+from .failures import save_figure, writing
 from .progress import progress
 
 METHODS = ("ocelad", "paper's setting", "COMID, high rate", "COMID, low rate", "Euclid")
@@ -45,7 +45,7 @@ def demo(seed: int, trials: int, out: Path) -> None:
     click.echo(f"always the most frequent cluster: error {1 - max(study.shares):.4f}")
     with writing("--out"):
         write_table(out / "table.csv", shown, outcomes)
-        plots.tracking(results, done[0].levels).savefig(out / "tracking.png", dpi=110)
+    save_figure(plots.tracking(results, done[0].levels), out / "tracking.png", 110)
     click.echo(f"figure: {out / 'tracking.png'}\ntable:  {out / 'table.csv'}")
 
 

@@ -6,6 +6,9 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from ..files import WINDOWS, named
 
 
 @contextmanager
@@ -22,6 +25,12 @@ def writing(option: str) -> Iterator[None]:
         yield
 
 
+def save_figure(figure: Any, path: str | Path, dpi: int) -> None:
+    """Write a figure to where --out says."""
+    with writing("--out"), named(path):
+        figure.savefig(path, dpi=dpi)
+
+
 @contextmanager
 def _said(option: str, verb: str) -> Iterator[None]:
     try:
@@ -34,8 +43,10 @@ def _said(option: str, verb: str) -> Iterator[None]:
 
 def _why(error: OSError, verb: str) -> str:
     path = Path(str(error.filename))
-    if error.errno == errno.ENOENT:
-        return f"there is no file {path}" if verb == "read" else f"there is no folder {path.parent}"
-    if error.errno == errno.EISDIR or (error.errno == errno.EACCES and path.is_dir()):  # so on Windows
+    if error.errno == errno.ENOENT and verb == "read":
+        return f"there is no file {path}"
+    if error.errno == errno.ENOENT and not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    if error.errno == errno.EISDIR or (WINDOWS and error.errno == errno.EACCES and path.is_dir()):
         return f"{path} is a folder, and a file is needed"
     return f"cannot {verb} {path}: {error.strerror}"

@@ -14,7 +14,7 @@ from ..data.tables import Columns, Rows, parsed
 from ..data.tables.reading import Format
 from ..track import read_timeline
 from .common import FORMAT, feature_columns, open_table, said_empty, saved_metric
-from .failures import reading, writing
+from .failures import reading, save_figure
 from .options import option, to_file
 
 
@@ -58,8 +58,7 @@ def plot(
         with closing(open_table("--points", points, format)) as rows:
             figure = _embedding(saved_metric(path), rows, label)
     out = out if Path(out).suffix else f"{out}.png"
-    with writing("--out"):
-        figure.savefig(out, dpi=110)
+    save_figure(figure, out, 110)
     click.echo(out)
 
 

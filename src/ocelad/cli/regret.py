@@ -14,6 +14,7 @@ from .. import data, plots
 from ..files import write_csv
 from ..studies import regret as study
 from . import study_common as o
+from .failures import save_figure
 from .options import count
 from .progress import progress
 
@@ -83,4 +84,4 @@ def _draw(lines: list[study.WorstInterval], path: Path) -> None:
     bounds = {f"Theorem 2, {reading}": curve(covered[0], reading) for reading in ("paper", "corrected") if covered}
     curves = {method: curve(method, "regret") for method in methods}
     axes = plots.regret_by_length(curves, bounds, exponents={e.method: e.exponent for e in study.exponents(shown)})
-    axes.figure.savefig(path, dpi=110)  # type: ignore[union-attr]
+    save_figure(axes.figure, path, 110)

@@ -15,6 +15,7 @@ from ..studies import Results, Store, Study
 from ..studies.methods import DEFAULT, METHODS, slug
 from ..studies.tuning import FIRST_TRIAL, TUNED
 from . import study_common as o
+from .failures import reading, save_figure
 from .options import Grouped, group, option
 from .progress import progress
 from .regret import regret
@@ -61,7 +62,8 @@ def synthetic(
     plots.pyplot()  # what would fail at the end had better fail at once
     backend = o.backend(options)
     if rates is not None:
-        methods = studies.with_rates(methods, studies.read_rates(rates))
+        with reading("--rates"):
+            methods = studies.with_rates(methods, studies.read_rates(rates))
     with Store(out / "trials.sqlite", Study(methods=methods, **options)) as store:
         last = seed + trials - 1
         _run(store, range(seed, last + 1), backend, "trials")
@@ -69,9 +71,9 @@ def synthetic(
         studies.write_table(out / "table.csv", store.study, stored)
         results = Results.of(store.study, store.outcomes(seed, last))
     studies.write_summary(out / "summary.csv", studies.summarise(results))
-    plots.experiment(results).savefig(out / "tracking.png", dpi=120)
+    save_figure(plots.experiment(results), out / "tracking.png", 120)
     data, *_ = results.study.world(seed)
-    plots.clusterings(data, len(results.study.shares)).savefig(out / "data.png", dpi=120)
+    save_figure(plots.clusterings(data, len(results.study.shares)), out / "data.png", 120)
     click.echo(o.summary_table(results))
     click.echo(f"in {out}: table.csv, summary.csv, tracking.png, data.png; see also: ocelad study report {out}")
 

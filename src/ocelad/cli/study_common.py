@@ -14,6 +14,7 @@ from .. import plots
 from ..data import Segment
 from ..studies import BACKENDS, Results, Study, summarise
 from ..studies.methods import named, slug
+from .failures import writing
 from .options import Option, count, option
 
 LAST, MOST = 2**32 - 1, 1_000_000
@@ -108,7 +109,8 @@ def figure_options(name: str) -> tuple[Option, ...]:
 def figure_folder(out: Path) -> None:
     """What would fail at the end had better fail at once."""
     plots.pyplot()
-    out.mkdir(parents=True, exist_ok=True)
+    with writing("--out"):
+        out.mkdir(parents=True, exist_ok=True)
 
 
 def with_options(*options: Option) -> Callable[[Any], Any]:

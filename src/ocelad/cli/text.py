@@ -18,6 +18,7 @@ from ..files import write_text
 from ..studies import TextResults, TextStudy, run_text
 from . import study_common as o
 from .common import FORMAT
+from .failures import reading, save_figure, writing
 from .options import count, option
 from .progress import progress
 
@@ -90,7 +91,6 @@ def text(
     those trackers that had not finished.
     """
     plots.pyplot()  # what would fail at the end had better fail at once
-    out.mkdir(parents=True, exist_ok=True)
     columns = {name: options.pop(name) for name in ("time", "label", "text", "format")}
     seed, threads = options.pop("seed"), options.pop("threads")
     study = TextStudy(**options)
@@ -99,7 +99,10 @@ def text(
         texts, events = made_up.draw(np.random.default_rng(seed)), events or made_up.events
         click.echo("No FILE: this is a made-up stream.", err=True)
     else:
-        texts = LabelledTexts.read(table, **columns)
+        with reading("FILE"):
+            texts = LabelledTexts.read(table, **columns)
+    with writing("--out"):
+        out.mkdir(parents=True, exist_ok=True)
     kept = out / "finished"
     with threadpool_limits(1), progress(total=1, unit=" comparisons", desc="stemming", unit_scale=True) as bar:
 
@@ -139,7 +142,7 @@ def _write(results: TextResults, events: dict[str, np.datetime64], stems: tuple[
         "relevance": plots.stem_relevance(results, stems, events),
     }
     for name, figure in figures.items():
-        figure.savefig(out / f"{name}.png", dpi=120)
+        save_figure(figure, out / f"{name}.png", 120)
         plots.pyplot().close(figure)
     pictures = {name: (out / f"{name}.png").read_bytes() for name in figures}
     write_text(out / "report.html", plots.text_page(results, pictures))

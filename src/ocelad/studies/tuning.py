@@ -94,10 +94,11 @@ def write_rates(path: Path, choices: Iterable[Choice]) -> None:
 
 def read_rates(path: Path) -> dict[str, float]:
     """The chosen rate of each method in such a file."""
+    words = path.read_bytes()
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(words)
         return {str(method): float(choice["step"]) for method, choice in found.items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is not a file of rates as 'ocelad study tune' writes it: {error}") from None
 
 

@@ -48,4 +48,5 @@ class Output:
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with named(self.path):  # what could not be written is tried once more
+                self._file.close()
