@@ -302,6 +302,30 @@ def test_the_legend_has_only_what_is_shown(results):
     assert named == [name for k, name in enumerate(results.texts.classes) if k != 1]
 
 
+def test_words_that_no_recent_text_uses_are_grey(texts, results):
+    X = rows(texts)
+    for look in (5, len(results.looks) - 1):
+        recent = X[max(0, results.looks[look] - 80) : results.looks[look]]
+        np.testing.assert_array_equal(results.leaning[look] == -1, ~recent.any(axis=0))
+    leaning = results.leaning.copy()
+    leaning[-1, 0] = -1
+    figure = plots.words(replace(results, leaning=leaning), {"end": len(leaning) - 1}, top=len(results.stems))
+    grey = {text.get_text() for text in figure.axes[0].texts if to_hex(text.get_color()) == to_hex("0.6")}
+    assert grey == {results.words[k] for k in np.flatnonzero(leaning[-1] == -1)}
+    assert figure.legends[0].get_texts()[-1].get_text() == "not used lately"
+
+
+def test_the_corner_of_an_axis_of_dates_is_about_all_of_it(results):
+    def corner(times):
+        figure = plots.texts_per_day(replace(results, texts=replace(results.texts, times=times)))
+        figure.canvas.draw()
+        return figure.axes[0].xaxis.get_major_formatter().get_offset()
+
+    times = results.texts.times
+    assert corner(times) == "2030-Jan"
+    assert corner(times + np.timedelta64(25, "D")) == "2030"
+
+
 def test_pictures_show_what_was_found(results):
     drawn = plots.stem_relevance(results, stems=results.stems[:2]).axes[0]
     last = np.median(results.relevance[-2:, 1])  # of 40 looks, smoothed over a twentieth
@@ -366,6 +390,11 @@ def test_the_command_leaves_figures_a_summary_and_a_report(monkeypatch, tmp_path
     assert code in (0, None)
     said = capsys.readouterr()
     assert "learning" in said.err
+    assert re.search(r"^5-NN error +all +unique\nlearned \(ocelad\) +0\.\d+ ", said.out)
+    assert re.search(
+        r"^AUC: learned \(ocelad\) .*, learned \(paper's setting\) .*, COMID at rate \d", said.out, re.M
+    )
+    assert "_" not in said.out.splitlines()[6]
     summary = json.loads((out / "summary.json").read_text())
     assert summary["rows"] == 800
     assert summary["seconds"] > 0
@@ -398,6 +427,10 @@ def test_without_a_file_the_report_says_that_it_is_synthetic(monkeypatch, tmp_pa
     [
         (("nowhere.csv",), "nowhere.csv"),
         (("--event", "soon"), "expected DATE=NAME"),
+        (
+            ("--event", "2017-12-14=vote"),
+            "--event 2017-12-14=vote: it must lie between 2030-01-01 and 2030-03-01, as",
+        ),
         (("--window", "2"), "window must lie between 0 and 1"),
     ],
 )

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from .. import plots
 from ..data import DriftingTopics, LabelledTexts, TextStream
 from ..files import write_text
+from ..plots.text import NAMES
 from ..studies import TextResults, TextStudy, run_text
 from . import study_common as o
 from .common import FORMAT
@@ -101,6 +102,7 @@ def text(
     else:
         with reading("FILE"):
             texts = LabelledTexts.read(table, **columns)
+    _check(events, texts)
     with writing("--out"):
         out.mkdir(parents=True, exist_ok=True)
     kept = out / "finished"
@@ -121,6 +123,15 @@ def text(
         warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks becomes a box
         _write(results, events, tuple(_stem(results, word) for word in stems), out)
     rmtree(kept, ignore_errors=True)
+
+
+def _check(events: dict[str, np.datetime64], texts: LabelledTexts) -> None:
+    """Each date must be one of the texts."""
+    first, last = texts.times[[0, -1]].astype("datetime64[D]")
+    for name, when in events.items():
+        day = when.astype("datetime64[D]")
+        if not first <= day <= last:
+            raise ValueError(f"--event {day}={name}: it must lie between {first} and {last}, as the texts do")
 
 
 def _stem(results: TextResults, word: str) -> str:
@@ -151,10 +162,18 @@ def _write(results: TextResults, events: dict[str, np.datetime64], stems: tuple[
 
 
 def _lines(results: TextResults) -> str:
-    rows = ["5-NN error     all  unique".replace("5", str(results.study.k), 1)]
-    rows += [f"{name:13s} {e['all']:.3f}  {e['unique']:.3f}" for name, e in results.loo_knn_error.items()]
+    names = {name: NAMES[name] for name in results.loo_knn_error}
+    width = max(map(len, names.values()))
+    rows = [f"{results.study.k}-NN error".ljust(width) + "    all  unique"]
+    rows += [
+        f"{names[name]:{width}}  {e['all']:.3f}  {e['unique']:.3f}" for name, e in results.loo_knn_error.items()
+    ]
     best = max(
         (name for name in results.auc if name.startswith("comid")), key=results.auc.__getitem__, default=None
     )
-    shown = ["learned", "learned_paper", *([best] if best else [])]
-    return "\n".join([*rows, "AUC: " + ", ".join(f"{name} {results.auc[name]:.4f}" for name in shown)])
+    shown = {name: names[name] for name in ("learned", "learned_paper")}
+    if best:
+        shown[best] = best.replace("comid_", "COMID at rate ")
+    return "\n".join(
+        [*rows, "AUC: " + ", ".join(f"{words} {results.auc[name]:.4f}" for name, words in shown.items())]
+    )

@@ -71,14 +71,15 @@ def text_embeddings(results: TextResults) -> Figure:
         outside = f" ({far} far text{'s are' if far > 1 else ' is'} not shown)" if far else ""
         axes.set(xlabel=f"first dimension{outside}", ylabel="second dimension")
     looks = zip(results.texts.classes, cycle(COLOURS), cycle(MARKERS), strict=False)
-    _label_legend(figure, {name: look for k, (name, *look) in enumerate(looks) if k in labels})
+    _label_legend(figure, [look for k, look in enumerate(looks) if k in labels])
     return figure
 
 
 def words(results: TextResults, moments: Mapping[str, int] | None = None, top: int = 60) -> Figure:
     """The stems that count most in the metric at some moments, where a text of that stem alone would lie.
 
-    Each is shown by its most frequent word. Colours tell in the texts of which label it has weighed most of late.
+    Each is shown by its most frequent word. Colours tell in the texts of which label it has weighed most of late;
+    what was not used lately is grey.
     """
     moments = results.moments() if moments is None else moments
     rows = -(-len(moments) // 2)
@@ -96,11 +97,12 @@ def words(results: TextResults, moments: Mapping[str, int] | None = None, top: i
         axes.axvline(0, color="0.9", lw=0.8, zorder=0)
         day = np.datetime_as_string(results.times([look])[0], unit="D")
         axes.set(title=fill(plain(f"{name}, {day}"), 44), xlabel="first dimension", ylabel="second dimension")
-    shades = [_dark(COLOURS[k % len(COLOURS)]) for k in range(len(results.texts.classes))]
+    classes = {k: (name, _dark(COLOURS[k % len(COLOURS)])) for k, name in enumerate(results.texts.classes)}
+    classes[-1] = ("not used lately", "0.6")
     found = {int(label) for look in most for label in results.leaning[look][most[look]]}
-    _label_legend(figure, {results.texts.classes[k]: (shades[k], "s") for k in sorted(found)})
+    _label_legend(figure, [(*classes[k], "s") for k in classes if k in found])
     for axes, look in zip(panels.flat, moments.values(), strict=False):
-        colours = [shades[label] for label in results.leaning[look][most[look]]]
+        colours = [classes[label][1] for label in results.leaning[look][most[look]].tolist()]
         place_labels(axes, places[look][most[look]], [results.words[k] for k in most[look]], colours, size=8)
     return figure
 
@@ -158,13 +160,12 @@ def _frame(axes: Any, low: Any, high: Any, margin: float) -> None:
     axes.set(xlim=(low[0] - air[0], high[0] + air[0]), ylim=(low[1] - air[1], high[1] + air[1]))
 
 
-def _label_legend(figure: Any, looks: Mapping[str, Sequence[Any]]) -> None:
-    """Below all, the colour and the marker of each label."""
+def _label_legend(figure: Any, looks: Sequence[tuple[str, Any, str]]) -> None:
+    """Below all, the name, the colour and the marker of each label."""
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=colour, marker=marker, ls="", label=plain(name))
-        for name, (colour, marker) in looks.items()
+        Line2D([], [], color=colour, marker=marker, ls="", label=plain(name)) for name, colour, marker in looks
     ]
     look = {"loc": "outside lower center", "ncols": min(7, len(looks)), "frameon": False, "fontsize": 9}
     figure.legend(handles=handles, **look)
@@ -178,7 +179,14 @@ def _dark(colour: str) -> Any:
 
 
 def _dates(axes: Any) -> None:
+    """Dates along the axis, whose limits are set: days with their months, if there are several, and in the corner
+    what all of them have in common."""
     from matplotlib import dates
 
-    concise: Any = dates.ConciseDateFormatter
-    axes.xaxis.set_major_formatter(concise(axes.xaxis.get_major_locator()))
+    tools: Any = dates
+    first, last = (tools.num2date(limit) for limit in axes.get_xlim())
+    one = (first.year, first.month) == (last.year, last.month)
+    formats = ["%Y", "%b", "%d" if one else "%d %b", "%H:%M", "%H:%M", "%S.%f"]
+    corner = ["", "%Y", "%Y-%b" if one else "%Y", "%Y-%b-%d", "%Y-%b-%d", "%Y-%b-%d %H:%M"]
+    locator = axes.xaxis.get_major_locator()
+    axes.xaxis.set_major_formatter(tools.ConciseDateFormatter(locator, formats=formats, offset_formats=corner))

@@ -19,7 +19,7 @@ CAPTIONS = {
     "were foretold before they were learned.",
     "words": "The words that count most in the metric, where a text of that word alone would lie; those that "
     "would hide one another are moved apart. Colours tell in the texts of which label a word has weighed most of "
-    "late. Consecutive pictures are aligned.",
+    "late; what was not used is grey. Consecutive pictures are aligned.",
     "relevance": "The share of single words in the metric over time: the median of the latest looks at it.",
 }
 

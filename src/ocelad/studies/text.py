@@ -49,7 +49,7 @@ class TextResults:
     looks: Integers
     relevance: Array  # look, stem
     maps: Array  # look, dimension, stem
-    leaning: Integers  # look, stem: in the texts of which label it has weighed most of late
+    leaning: Integers  # look, stem: in the texts of which label it has weighed most of late; -1: in none
     seconds: float
 
     @property
@@ -194,13 +194,15 @@ def _known(figures: dict[str, float]) -> dict[str, float | None]:
 
 
 def _leaning(X: Array, labels: Integers, looks: Integers) -> Integers:
-    """For each look and stem the label in whose texts, of the tenth of the stream before, it has most weight."""
+    """For each look and stem the label in whose texts, of the tenth of the stream before, it has most weight;
+    -1 if none of them uses it."""
     span = max(1, len(X) // 10)
     leaning = np.zeros((len(looks), X.shape[1]), dtype=np.int64)
     for line, stop in zip(leaning, looks, strict=True):
         recent = slice(max(0, stop - span), stop)
         own = np.eye(labels.max() + 1)[labels[recent]]
-        line[:] = (own.T @ X[recent] / np.maximum(own.sum(axis=0), 1.0)[:, None]).argmax(axis=0)
+        weight = own.T @ X[recent] / np.maximum(own.sum(axis=0), 1.0)[:, None]
+        line[:] = np.where(weight.max(axis=0) > 0, weight.argmax(axis=0), -1)
     return leaning
 
 
