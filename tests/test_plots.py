@@ -1,5 +1,7 @@
 """Figures: each takes a tracker or its history, says what it shows, and draws where it is told."""
 
+from dataclasses import replace
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -57,7 +59,8 @@ def test_time_scales_add_up_to_one_and_jumps_are_marked(watched):
     names = [text.get_text() for text in axes.get_legend().get_texts()]
     named = weights_by_name(history.kinds, history.lengths, np.nan_to_num(history.weights))
     seen = [name for name, weights in named.items() if weights.mean() >= 0.005]
-    assert names == seen[::-1]
+    others = sum(weights for name, weights in named.items() if name not in seen)
+    assert names == ["other experts"] * bool(others.mean() >= 0.005) + seen[::-1]
     assert 0 < len(seen) < len(named)
     assert [line.get_xdata()[0] for line in axes.get_lines()] == [event.t for event in history.events]
     assert [text.get_text() for text in axes.texts] == ["jump"]
@@ -176,6 +179,45 @@ def test_many_events_are_in_the_legend():
     marks = [line for line in middle.get_lines() if line.get_xdata()[0] in times]
     assert len(marks) == len(times)
     assert all(line.get_linewidth() < 1 for line in marks)
+
+
+def test_of_many_moments_weights_are_averaged_and_small_experts_are_one_band():
+    line = lines_with([])
+    assert len(line.t) == 300
+    half = np.arange(300) % 2
+    weights = np.stack([0.992 * half, 0.992 * (1 - half), np.full(300, 0.004), np.full(300, 0.004)], axis=1)
+    middle = plots.timeline(replace(line, weights=weights)).axes[1]
+    assert [text.get_text() for text in middle.get_legend().get_texts()] == ["other experts", "rice 2", "rice 1"]
+    first, *_, last = middle.collections
+    assert last.get_paths()[0].vertices[:, 1].max() == pytest.approx(1.0)
+    assert (first.get_paths()[0].vertices[:, 0].min(), first.get_paths()[0].vertices[:, 0].max()) == (500, 150_000)
+    assert len(np.unique(first.get_paths()[0].vertices[:, 0])) == 200
+    own = weights.copy()
+    own[:, 2:], own[:, 0] = 0.001, weights[:, 0] + 0.006
+    middle = plots.timeline(replace(line, weights=own)).axes[1]
+    assert [text.get_text() for text in middle.get_legend().get_texts()] == ["rice 2", "rice 1"]
+
+
+def test_the_legend_says_how_many_comparisons_a_share_is_of():
+    top = plots.timeline(lines_with([])).axes[0]
+    assert top.get_legend().get_texts()[0].get_text() == "each 500 comparisons"
+
+
+@pytest.mark.parametrize("many", [2, 12, 13, 72])
+def test_of_many_labels_the_most_frequent_are_named(many):
+    tracker = MetricTracker(step=1e-6, scale=None, origin=1.0).partial_fit(np.ones((1, 2, 2)), [1])
+    ages = np.concatenate([np.arange(many), np.repeat(np.arange(many)[-12:], 3)])
+    axes = plots.embedding(tracker, np.random.default_rng(0).normal(size=(len(ages), 2)), ages)
+    axes.figure.canvas.draw()
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    if many <= 13:
+        assert names == [str(age) for age in range(many)]
+    else:
+        assert names == [*(str(age) for age in range(60, 72)), "60 others"]
+        assert len(axes.collections[-1].get_offsets()) == 60
+    assert sum(len(own.get_offsets()) for own in axes.collections) == len(ages)
+    looks = {(to_hex(own.get_facecolor()[0]), own.get_paths()[0].vertices.tobytes()) for own in axes.collections}
+    assert len(looks) == len(axes.collections)
 
 
 def test_a_run_has_its_name_above_it():

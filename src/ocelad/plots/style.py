@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import cycle
+from itertools import count, cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,9 +50,15 @@ def axes_or_new(axes: Axes | None, size: tuple[float, float]) -> Any:
     return new_figure(size=size)[1] if axes is None else axes
 
 
+def class_looks() -> Iterator[tuple[str, str]]:
+    """A colour and a marker for each of any number of classes; the same two come again after 49."""
+    n = len(COLOURS)
+    return ((COLOURS[k % n], MARKERS[(k + k // n) % n]) for k in count())
+
+
 def scatter(axes: Any, points: Array, labels: Any, classes: Any, **look: Any) -> None:
     """Points of the plane, each class in its colour and with its marker."""
-    for label, colour, marker in zip(classes, cycle(COLOURS), cycle(MARKERS), strict=False):
+    for label, (colour, marker) in zip(classes, class_looks(), strict=False):
         own = points[labels == label]
         axes.scatter(*own.T, color=colour, marker=marker, lw=0, label=plain(str(label)), **look)
 
@@ -127,16 +133,28 @@ SHADES = {"replay": ("PuBu_r", 0.0, 0.75), "euclid": ("Greys", 0.4, 0.4), "kerne
 SEEN = 0.005
 """The least share of the picture of an expert whose band can be seen."""
 
+MOMENTS = 200
+"""Of more moments, weights are averaged to so many: experts change places at each comparison."""
+
 
 def stack_weights(axes: Any, t: ArrayLike, weights: Array, lengths: Array, kinds: Sequence[str]) -> None:
     """The weights of experts over time, by kind and length; within a kind dark is a short memory, light a long
-    one. The legend has those that can be seen."""
-    named = weights_by_name(kinds, lengths, np.nan_to_num(weights))
+    one. The legend has those that can be seen; the others are one band, and in the legend if that can be seen."""
+    t, weights = np.asarray(t), np.nan_to_num(weights)
+    if len(t) > MOMENTS:
+        t = np.linspace(t[0], t[-1], MOMENTS)
+        weights = np.array([part.mean(axis=0) for part in np.array_split(weights, MOMENTS)])
+    named = weights_by_name(kinds, lengths, weights)
     own, colours = [name.partition(" ")[0] for name in named], []
     for kind in dict.fromkeys(own):
         shades, first, last = SHADES.get(kind, ("viridis", 0.05, 0.97))
         colours += list(pyplot().get_cmap(shades)(np.linspace(first, last, own.count(kind))))
-    names = [plain(name) if values.mean() >= SEEN else "_unseen" for name, values in named.items()]
-    axes.stackplot(t, *named.values(), colors=colours, labels=names)
+    seen = [k for k, values in enumerate(named.values()) if values.mean() >= SEEN]
+    bands, names = list(named.values()), [plain(name) for name in named]
+    others = sum((band for k, band in enumerate(bands) if k not in seen), np.zeros(len(t)))
+    axes.stackplot(
+        t, *(bands[k] for k in seen), others, colors=[*(colours[k] for k in seen), "0.9"],
+        labels=[*(names[k] for k in seen), "other experts" if others.mean() >= SEEN else "_others"],
+    )  # fmt: skip
     axes.set(ylabel="weight of expert", ylim=(0, 1))
     legend_beside(axes, "memory")

@@ -13,9 +13,9 @@ from ..studies import TextResults
 from .labels import mark_dates, place_labels
 from .style import (
     COLOURS,
-    MARKERS,
     PALETTE,
     Figure,
+    class_looks,
     legend_beside,
     limits,
     line_styles,
@@ -70,8 +70,8 @@ def text_embeddings(results: TextResults) -> Figure:
         axes.set(title=f"{name}: {k}-NN error in {dimensions}-D {error:.1%}", xticks=[], yticks=[])
         outside = f" ({far} far text{'s are' if far > 1 else ' is'} not shown)" if far else ""
         axes.set(xlabel=f"first dimension{outside}", ylabel="second dimension")
-    looks = zip(results.texts.classes, cycle(COLOURS), cycle(MARKERS), strict=False)
-    _label_legend(figure, [look for k, look in enumerate(looks) if k in labels])
+    looks = zip(results.texts.classes, class_looks(), strict=False)
+    _label_legend(figure, [(name, *look) for k, (name, look) in enumerate(looks) if k in labels])
     return figure
 
 

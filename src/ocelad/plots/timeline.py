@@ -21,10 +21,10 @@ def timeline(line: TimeLine, title: str | None = None) -> Figure:
     """
     figure, (top, middle, low) = new_figure(3, 1, size=(8, 6.5), sharex=True, height_ratios=(3, 3, 2))
     smooth = _smoothed(line.error)
-    many = not np.array_equal(smooth, line.error)
+    many, each = not np.array_equal(smooth, line.error), f"each {line.t[0]:.0f} comparisons"
     if many:
-        top.plot(line.t, line.error, color="0.8", lw=0.8, label="each row")
-    top.plot(line.t, smooth, color=COLOURS[0], lw=1.8, label="smoothed" if many else "each row")
+        top.plot(line.t, line.error, color="0.8", lw=0.8, label=each)
+    top.plot(line.t, smooth, color=COLOURS[0], lw=1.8, label="smoothed" if many else each)
     top.plot(line.t, 1.0 - line.accuracy, color=COLOURS[1], lw=1.4, ls="--", label="all so far")
     top.plot(line.t, 1.0 - line.majority, color="0.5", lw=1.2, ls=":", label="always the more\nfrequent label")
     top.set(title="How often the tracker was wrong, before it learned", ylabel="share wrong", ylim=(0, None))

@@ -25,6 +25,9 @@ from .style import (
     stack_weights,
 )
 
+NAMED = 12
+"""Labels in a legend."""
+
 
 def _tracker(source: MetricTracker | History) -> MetricTracker:
     return source.tracker if isinstance(source, History) else source
@@ -86,7 +89,7 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
     """Points in the first two dimensions of the metric, coloured by label; a bar shows the threshold's length.
 
     A new figure has the shape of the cloud of points. The few that lie far from all others are left
-    out, and counted.
+    out, and counted. Of many labels the most frequent are named, and the others are grey.
     """
     tracker = _tracker(source)
     Z, classes = tracker.transform(X), np.asarray(labels)
@@ -99,7 +102,22 @@ def embedding(source: MetricTracker | History, X: ArrayLike, labels: ArrayLike, 
     width, height = 1.08 * max(width, height / 2), 1.08 * max(height, width / 4)  # what is thin has room for words
     inches = 4.5 / max(width, height)
     axes = axes_or_new(axes, (2.2 + inches * width, 1.4 + inches * height))
-    scatter(axes, flat, classes, np.unique(classes), s=marker_size(len(flat)), alpha=0.7)
+    named, counts = np.unique(classes, return_counts=True)
+    others = len(named) - NAMED if len(named) > NAMED + 1 else 0
+    if others:
+        named = np.sort(named[np.argsort(-counts, kind="stable")[:NAMED]])
+    scatter(axes, flat, classes, named, s=marker_size(len(flat)), alpha=0.7)
+    if others:
+        rest = flat[~np.isin(classes, named)]
+        axes.scatter(
+            rest[:, 0],
+            rest[:, 1],
+            color="0.8",
+            lw=0,
+            s=marker_size(len(flat)),
+            zorder=0.9,
+            label=f"{others} others",
+        )
     x, y = (low + high) / 2
     box = np.array([[x - width / 2, y - height / 2], [x + width / 2, y + height / 2]])
     axes.set(xlim=box[:, 0], ylim=box[:, 1])
