@@ -72,3 +72,21 @@ def test_help_takes_no_longer_than_three_starts_of_python():
 
     ratios = [seconds("-m", "ocelad.cli", "-h") / seconds("-c", "import click") for _ in range(7)]
     assert statistics.median(ratios) < 3.0
+
+
+def test_help_says_what_a_number_is_for_and_not_how_large_it_may_be():
+    said = CliRunner().invoke(cli.main, ["track", "--help"], terminal_width=80).output
+    assert "--per-row N      Take N of them for each row.  [default: 2]\n" in said
+    assert "x>" not in said
+    assert "<=x" not in said
+    headings = [line for line in said.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert headings[-2:] == ["For researchers:", "Options:"]
+    assert len(said.splitlines()) < 75
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()))
+def test_every_option_says_what_it_is(name, command):
+    for param in command.params:
+        if isinstance(param, click.Option):
+            assert param.help, (name, param.name)
+            assert not param.help.startswith("Of "), (name, param.name)

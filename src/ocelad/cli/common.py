@@ -19,9 +19,13 @@ from ..files import named
 from .failures import reading, writing
 from .options import option, to_file
 
-ITEMS = option("items", None, "Table of items, with a column id, for columns id_a and id_b.", metavar="FILE")
+ITEMS = option("items", None, "Table of what id_a and id_b name, with a column id.", metavar="FILE")
 FORMAT = option(
-    "format", None, "Format of the input, if its name does not tell.", type=click.Choice(get_args(Format))
+    "format",
+    None,
+    "csv, jsonl or parquet, if the name does not tell.",
+    type=click.Choice(get_args(Format)),
+    metavar="WORD",
 )
 OUT = option("out", "-", "Where to write; - is standard output.", metavar="FILE", callback=to_file)
 

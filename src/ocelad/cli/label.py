@@ -25,10 +25,10 @@ from .options import FEATURES, Grouped, count, flag, group, option
         "Ask for what is similar in general, or for the groups of these items.",
         type=click.Choice(["metric", "groups"]),
     ),
-    count("questions", None, "Stop after so many. [default: when you quit, or all is known]"),
-    count("candidates", 4, "Of how many random pairs the least certain is asked, if the aim is the metric."),
+    count("questions", None, "Stop after N questions. [default: when you quit, or all is known]"),
+    count("candidates", 4, "Ask the least certain of N random pairs, if the aim is the metric."),
     flag("no-implied", "a like b and b like c does not mean that a is like c."),
-    option("seed", 0, "Of all draws.", type=click.IntRange(0, 2**32 - 1)),
+    option("seed", 0, "Seed of all random choices.", type=click.IntRange(0, 2**32 - 1)),
 )
 @group(
     "Output",

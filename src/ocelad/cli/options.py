@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,9 @@ import click
 Option = Callable[[Any], Any]
 
 FEATURES = "Feature columns, such as 'f*', or '!id' for all but id. [default: all of numbers]"
+
+_RANGE = re.compile(r"; 0?[x<>=0-9]+(?=\]$)| *\[[x<>=0-9]+\]$")
+"""What click says of the least and the greatest number, which its errors say, too."""
 
 OTHERS = "Options"
 """The group of options that are in no other."""
@@ -33,7 +37,8 @@ class Grouped(click.Command):
         for param in self.get_params(context):
             record = param.get_help_record(context)
             if record is not None and isinstance(param, click.Option):
-                groups.setdefault(getattr(param, "group", OTHERS), []).append(record)
+                words = _RANGE.sub("", record[1])
+                groups.setdefault(getattr(param, "group", OTHERS), []).append((record[0], words))
         for name, records in groups.items():
             with formatter.section(name):
                 formatter.write_dl(records)
@@ -71,6 +76,9 @@ def option(name: str, default: Any, words: str, also: tuple[str, ...] = (), **mo
     """An option whose default, if it has one, is shown; of a tuple, as words between commas."""
     if isinstance(default, tuple):
         default = ",".join(map(str, default))
+    number = isinstance(more.get("type"), click.types.IntParamType | click.types.FloatParamType)
+    if number and "metavar" not in more:
+        more["metavar"] = "N" if isinstance(more["type"], click.types.IntParamType) else "X"
     return click.option(f"--{name}", *also, **{"default": default, "show_default": True, "help": words, **more})
 
 

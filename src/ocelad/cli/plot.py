@@ -25,8 +25,8 @@ from .options import option, to_file
     "kind", None, "Errors, memory and threshold over time; the matrix; or points. [default: what PATH has]",
     type=click.Choice(["timeline", "metric", "embedding"]),
 )  # fmt: skip
-@option("points", None, "For an embedding: a table with the metric's features.", metavar="TABLE")
-@option("label", None, "For an embedding: the column that colours the points.", metavar="COLUMN")
+@option("points", None, "Draw the points of a table with the metric's features; needs --label.", metavar="TABLE")
+@option("label", None, "With --points: the column of that table that colours them.", metavar="COLUMN")
 @FORMAT
 def plot(
     path: str, out: str, kind: str | None, points: str | None, label: str | None, format: Format | None

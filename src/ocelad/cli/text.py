@@ -59,7 +59,7 @@ def _option(name: str, words: str, **more: Any) -> Any:
         callback=o.listed(int, "whole numbers separated by commas"),
     ),
     _option("window", "Share of the stream, at its end, to embed."),
-    _option("strength", "Of the regularizer, times the number of stems."),
+    _option("strength", "Strength of the regularizer, times the number of stems."),
     option(
         "event",
         None,
@@ -78,7 +78,7 @@ def _option(name: str, words: str, **more: Any) -> Any:
         multiple=True,
         metavar="WORD",
     ),
-    option("seed", 0, "Of the made-up stream.", type=click.IntRange(min=0)),
+    option("seed", 0, "Seed of the made-up stream.", type=click.IntRange(min=0)),
     o.one_per_core("threads", "Trackers that learn at a time."),
 )
 def text(

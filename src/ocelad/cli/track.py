@@ -39,12 +39,12 @@ from .stopping import Stopping
     option(
         "features",
         None,
-        "Feature columns, such as 'f*', or '!id' for all but id. [default: the rest]",
+        "Feature columns, such as 'f*', or '!id' for all but id.",
         multiple=True,
         metavar="PATTERN",
     ),
     ITEMS,
-    flag("skip-bad", "Write bad rows to rejected.csv instead of stopping at the first."),
+    flag("skip-bad", "Write bad rows to rejected.csv, and go on."),
 )
 @group(
     "Labelled rows",
@@ -53,12 +53,13 @@ from .stopping import Stopping
     option(
         "pairs",
         "balanced",
-        "With which of the last rows a labelled row is compared.",
+        "Which earlier rows to take: balanced over labels, random or consecutive.",
         type=click.Choice(get_args(Strategy)),
+        metavar="HOW",
     ),
-    count("recent", 128, "How many are the last rows."),
-    count("per-row", 2, "Comparisons of a labelled row."),
-    option("seed", 0, "Of the draw of rows.", type=click.IntRange(0, 2**32 - 1)),
+    count("recent", 128, "Take them from the last N rows."),
+    count("per-row", 2, "Take N of them for each row."),
+    option("seed", 0, "Seed of the random choice.", type=click.IntRange(0, 2**32 - 1)),
 )
 @group(
     "Output",
@@ -69,10 +70,10 @@ from .stopping import Stopping
 )
 @group(
     "Going on",
-    flag("resume", "Go on where the run in --out stopped, or begin if there is none."),
-    flag("new-input", "With --resume: the input goes on, and does not begin again."),
+    flag("resume", "Go on where the run in --out stopped, or begin one."),
+    flag("new-input", "With --resume: the input does not begin again, but goes on."),
     flag("overwrite", "Begin anew even if there is a run in --out."),
-    count("checkpoint", 10_000, "Comparisons between two checkpoints (there is one every minute, too)."),
+    count("checkpoint", 10_000, "Comparisons between checkpoints; there is one a minute, too."),
 )
 @group(
     "Metric",
@@ -84,24 +85,26 @@ from .stopping import Stopping
     option(
         "scale",
         None,
-        "The same in other words: features, or auto to divide all by one size, or none.",
+        "Divide features by: features (own sizes), auto (one size) or none.",
         type=click.Choice(["features", "auto", "none"]),
+        metavar="HOW",
     ),
-    flag("nonlinear", "Let the metric bend: experts on feature maps, too."),
+    flag("nonlinear", "Add experts on feature maps: metrics that bend."),
     option("memory", None, "The longest window that experts replay. [default: 2048]", type=click.IntRange(32)),
-    flag("paper", "The paper's setting instead of the recommended one."),
-    flag("rice", "RICE alone instead of a pool of experts."),
 )
 @group(
-    "Learners of RICE",
+    "For researchers",
+    flag("paper", "The paper's setting, not the recommended one."),
+    flag("rice", "RICE alone instead of a pool of experts."),
     option("step", None, "COMID's step. [default: 8, with --paper 1]", type=click.FloatRange(0, min_open=True)),
-    option("strength", None, "Of the regularizer. [default: 0.02, with --paper 0.01]", type=click.FloatRange(0)),
-    count("base", None, "Shortest memory of RICE. [default: 8, with --paper 1]"),
     option(
-        "step-cap/--no-step-cap",
+        "strength",
         None,
-        "No step longer than it takes to mend the comparison at hand. [default: no]",
+        "Strength of the regularizer. [default: 0.02, with --paper 0.01]",
+        type=click.FloatRange(0),
     ),
+    count("base", None, "Its shortest memory. [default: 8, with --paper 1]"),
+    option("step-cap/--no-step-cap", None, "Take no step longer than mends the comparison. [default: no]"),
     count("max-rank", None, "Directions that a learner may keep. [default: all]"),
 )
 def track(
@@ -112,9 +115,8 @@ def track(
 ) -> None:  # fmt: skip
     """Track the metric behind a table, or behind standard input if TABLE is -.
 
-    The table is CSV, JSON lines or Parquet. It has comparisons, with columns x_*, z_* and y (1 similar, -1 or 0
-    different), or id_a, id_b and y with --items; or labelled points with --label, which become comparisons. Each
-    comparison is predicted, and then learned.
+    It is CSV, JSON lines or Parquet, with columns x_*, z_* and y (1 similar, -1 or 0 different); or id_a, id_b and
+    y, with --items; or with labelled points, with --label. Each comparison is predicted, and then learned.
 
     \b
     ocelad track comparisons.csv --out run
