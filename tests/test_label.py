@@ -73,6 +73,21 @@ def state(session):
     return learned, implied, list(session.log), session.progress(), session.question()
 
 
+def test_features_that_look_like_ids_are_warned_of(monkeypatch, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [f"{k},{rng.integers(10000, 99999)},{k % 2},{rng.normal():.3f}" for k in range(30)]
+    (tmp_path / "people.csv").write_text("\n".join(["id,postcode,member_id,size", *lines]) + "\n")
+    assert label(monkeypatch, tmp_path / "people.csv", "q") in (0, None)
+    said = capsys.readouterr().err
+    assert (
+        "warning: postcode looks like an id, a batch number or a date; --features '!postcode' leaves it out"
+        in said
+    )
+    assert "member_id" not in said  # which is 0 or 1
+    assert label(monkeypatch, tmp_path / "people.csv", "q", "--features", "!postcode") in (0, None)
+    assert "warning" not in capsys.readouterr().err
+
+
 # The session
 
 

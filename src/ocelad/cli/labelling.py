@@ -15,12 +15,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from .. import save as save_tracker
+from ..data.tables.identifiers import by_name
 from ..files import write_csv
 from ..label import Answer, AnswersFile, Changed, Event, Items, Session
 from ..label.session import Aim
 from ..track.run import Stopped
 from .common import open_table
 from .failures import writing
+from .features_seen import warning
 from .keys import END, Keys, Lines, reader
 from .measures import Measures
 from .side_by_side import SideBySide
@@ -143,6 +145,8 @@ class Conversation:
         names = self.items.features
         few = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         click.echo(f"{len(self.items.ids)} items; features: {few}. Answers go to {self.file.path}.")
+        if ids := by_name(names, self.items.points):
+            click.echo(f"warning: {warning(ids)}", err=True)
         if self.file.mended:
             click.echo(f"{self.file.path}: {self.file.mended}")
         self.session.replay(self.file.log)
