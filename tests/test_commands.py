@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import click
 import numpy as np
@@ -218,6 +219,15 @@ def test_a_run_that_has_learned_nothing_has_no_metric(monkeypatch, capsys, folde
     assert run(monkeypatch, "track", str(tmp_path / "none.csv"), "--out", str(tmp_path / "run")) in (0, None)
     assert run(monkeypatch, "embed", str(tmp_path / "run"), str(folder / "points.csv")) == 1
     assert "nothing has been learned there yet" in capsys.readouterr().err
+
+
+def test_a_run_on_items_has_their_digest_in_words(monkeypatch, capsys, tmp_path):
+    (tmp_path / "items.csv").write_text("id,a\np,1\nq,2\n")
+    (tmp_path / "ids.csv").write_text("id_a,id_b,y\np,q,1\n")
+    words = ["track", str(tmp_path / "ids.csv"), "--items", str(tmp_path / "items.csv")]
+    assert run(monkeypatch, *words, "--out", str(tmp_path / "run")) in (0, None)
+    assert run(monkeypatch, "info", str(tmp_path / "run")) in (0, None)
+    assert re.search(r"form: features a, items of a table \(sha256 [0-9a-f]{8}\.\.\.\)\n", capsys.readouterr().out)
 
 
 def test_the_auc_of_one_kind_of_comparison_is_unknown(monkeypatch, capsys, tmp_path):

@@ -64,11 +64,15 @@ def _progress(path: Path) -> list[str]:
     for part in ("tracker", "form"):
         said = words["settings"][part].items()
         given = [pair for pair in said if pair[1] is not None and pair[1] is not False and pair[1] not in ([], "")]
-        lines.append(f"{part}: " + (", ".join(f"{name} {_short(value)}" for name, value in given) or "default"))
+        lines.append(
+            f"{part}: " + (", ".join(f"{name} {_short(name, value)}" for name, value in given) or "default")
+        )
     return lines
 
 
-def _short(value: object) -> str:
+def _short(name: str, value: object) -> str:
+    if name == "items":
+        return f"of a table (sha256 {str(value)[:8]}...)"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
