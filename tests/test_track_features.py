@@ -240,6 +240,27 @@ def test_labels_that_are_no_classes_are_told(monkeypatch, capsys, tmp_path):
     assert "--label price: rows that were compared all have one label, or all have different ones" in said
 
 
+@pytest.mark.parametrize(
+    ("labels", "warned"),
+    [
+        ("a" * 50 + "b" * 50, True),
+        ("c" * 10 + "a" * 40 + "b" * 50, True),
+        ("a" * 50 + "b" * 49 + "a", False),  # comes again
+        ("a" * 91 + "b" * 9, False),  # may be chance
+        ("a" * 100, False),
+        ("ab" * 50, False),
+    ],
+)
+def test_rows_that_are_sorted_by_label_are_warned_of(monkeypatch, capsys, tmp_path, labels, warned):
+    table = written(tmp_path / "t.csv", a=np.random.default_rng(0).normal(size=100), kind=labels)
+    said = track(monkeypatch, capsys, table, "--label", "kind")
+    advice = "shuffle them, unless that is the order in which they came"
+    assert (f"warning: rows are sorted by --label kind: {advice}\n" in said) == warned
+    with table.open("a") as file:
+        file.write("0,b\n" * 20)
+    assert "sorted" not in track(monkeypatch, capsys, table, "--label", "kind", "--resume")  # which is not known
+
+
 def test_a_table_without_a_header_is_told(monkeypatch, capsys, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("5.1,3.5,1.4,0.2,setosa\n4.9,3.0,1.4,0.2,setosa\n")

@@ -165,6 +165,9 @@ def track(
             elif label is not None and run.t >= 10 and run.running.majority == 1.0:
                 found = "rows that were compared all have one label, or all have different ones"
                 click.echo(f"--label {label}: {found}: it must be a column of classes", err=True)
+            elif isinstance(form, Labelled) and form.is_sorted():
+                advice = "shuffle them, unless that is the order in which they came"
+                click.echo(f"warning: rows are sorted by --label {label}: {advice}", err=True)
     if stop.signal:
         sys.exit(128 + stop.signal)
     if run.rejected and not run.points:
