@@ -47,8 +47,8 @@ BAD = {
     ),
     "both in a row": (
         "1,5;2.5;3;4;1",
-        "line 2, column x_b: it must have a decimal comma, as '1,5' in line 2, column x_a, got '2.5': "
-        "is one a mark between thousands\\?",
+        "line 2, column x_b: it must have a decimal comma, as '1,5' in line 2, column x_a, got '2.5' "
+        "\\(is one a mark between thousands\\?\\)",
     ),
     "a space": (
         "72 989,33;2;3;4;1",

@@ -53,7 +53,7 @@ class Columns:
                     )
         if row.decimals is not None and (odd := row.decimals.odd(given, row.line, self.names)) is not None:
             expected = f"a decimal {'comma' if row.decimals.mark == ',' else 'point'}, as {row.decimals.first}"
-            thousands = ": is one a mark between thousands?"
+            thousands = " (is one a mark between thousands?)"
             raise BadRow(row, f"it must have {expected}, got {_shown(given[odd])}{thousands}", self.names[odd])
         return values
 
