@@ -200,7 +200,13 @@ def test_of_many_moments_weights_are_averaged_and_small_experts_are_one_band():
 
 def test_the_legend_says_how_many_comparisons_a_share_is_of():
     top = plots.timeline(lines_with([])).axes[0]
-    assert top.get_legend().get_texts()[0].get_text() == "each 500 comparisons"
+    assert [text.get_text() for text in top.get_legend().get_texts()[:2]] == ["each 500 comparisons", "smoothed"]
+    short = lines_with([])
+    parts = {name: getattr(short, name)[:60] for name in (*NUMBERS, "in_charge", "weights")}
+    parts["error"] = np.random.default_rng(0).random(60)  # means of one are not quite these numbers
+    top = plots.timeline(replace(short, **parts)).axes[0]
+    names = [text.get_text() for text in top.get_legend().get_texts()]
+    assert names[:2] == ["each 500 comparisons", "all so far"]
 
 
 @pytest.mark.parametrize("many", [2, 12, 13, 72])

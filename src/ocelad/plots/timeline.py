@@ -20,11 +20,12 @@ def timeline(line: TimeLine, title: str | None = None) -> Figure:
         What the run is called.
     """
     figure, (top, middle, low) = new_figure(3, 1, size=(8, 6.5), sharex=True, height_ratios=(3, 3, 2))
-    smooth = _smoothed(line.error)
-    many, each = not np.array_equal(smooth, line.error), f"each {line.t[0]:.0f} comparisons"
-    if many:
+    width = max(1, len(line.error) // 50)
+    smooth = _smoothed(line.error, width)
+    each = f"each {line.t[0]:.0f} comparisons"
+    if width > 1:
         top.plot(line.t, line.error, color="0.8", lw=0.8, label=each)
-    top.plot(line.t, smooth, color=COLOURS[0], lw=1.8, label="smoothed" if many else each)
+    top.plot(line.t, smooth, color=COLOURS[0], lw=1.8, label="smoothed" if width > 1 else each)
     top.plot(line.t, 1.0 - line.accuracy, color=COLOURS[1], lw=1.4, ls="--", label="all so far")
     top.plot(line.t, 1.0 - line.majority, color="0.5", lw=1.2, ls=":", label="always the more\nfrequent label")
     top.set(title="How often the tracker was wrong, before it learned", ylabel="share wrong", ylim=(0, None))
@@ -42,9 +43,8 @@ def timeline(line: TimeLine, title: str | None = None) -> Figure:
     return figure
 
 
-def _smoothed(values: np.ndarray) -> np.ndarray:
-    """A running mean over about a fiftieth of the whole."""
-    width = max(1, len(values) // 50)
+def _smoothed(values: np.ndarray, width: int) -> np.ndarray:
+    """A running mean."""
     total = np.concatenate([[0.0], np.cumsum(values)])
     ends = np.arange(1, len(values) + 1)
     starts = np.maximum(0, ends - width)
