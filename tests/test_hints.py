@@ -34,18 +34,72 @@ def vectors():
     [
         (lambda: PAIRS[0], r"shape \(1, 2, n\): write \[pair\], and its label \[y\]"),
         (lambda: (X[0], Z[0]), r"write \[pair\]"),
-        (lambda: (X, Z), r"^2 arrays of points of shape \(m, n\) become pairs by np.stack\(\[a, b\], axis=1\)"),
+        (lambda: (X, Z), r"^2 arrays .* become pairs of shape \(m, 2, n\) by np.stack\(\[left, right\], axis=1\)"),
         (lambda: X - Z, r"The shape is \(25, 4\). 2 arrays .* become pairs of shape \(m, 2, n\) by np.stack"),
         (lambda: X, "SupervisedMetricTracker learns from points and their classes"),
         (lambda: [["cat", "dog"]], "rows or names of points, give the points: preprocessor="),
         (lambda: [[0, 1], [1, 2], [2, 3]], "preprocessor="),
         (list, r"^No pairs at all are an array of shape \(0, 2, n\)"),
-        (vectors, r"^A column of vectors is an array by np.stack\(column\)"),
+        (vectors, r"^A column of vectors is .* np.stack\(column\), .* of shape \(m, 2, n\) by np.stack"),
         (lambda: np.zeros((5, 3, 4)), r"The shape is \(5, 3, 4\)"),
     ],
 )
 def test_pairs(given, expected):
     assert re.search(expected, hint(given()))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (lambda: np.ones((90, 9)), r"an array of shape \(90, 9\), dtype float64"),
+        (lambda: np.ones((2, 384)), r"an array of shape \(2, 384\), dtype float64"),
+        (lambda: np.ones((90, 3, 9)), r"an array of shape \(90, 3, 9\), dtype float64"),
+        (lambda: (X.repeat(9, axis=0), Z.repeat(9, axis=0)), r"an array of shape \(2, 225, 4\), dtype float64"),
+        (vectors, r"an array of shape \(25, 2\), dtype object"),
+    ],
+)
+def test_much_input_is_not_printed(given, kind):
+    with pytest.raises(ValueError, match=rf"\ninput=\[\[.{{30,60}}\.\.\. \({kind}\)") as caught:
+        MetricTracker().partial_fit(given(), Y)
+    assert len(str(caught.value)) < 300
+
+
+def test_short_input_is_printed_as_it_is():
+    for given in (np.ones((2, 5, 2)), np.ones((2, 9))):
+        with pytest.raises(ValueError, match=r"input=" + re.escape(str(given))):
+            MetricTracker().partial_fit(given, [1, 1])
+
+
+def test_weights_of_another_shape():
+    weight = np.ones((25, 1))
+    with pytest.raises(
+        ValueError, match=r"^sample_weight must be .* got shape \(25, 1\); sample_weight.ravel\(\)"
+    ):
+        MetricTracker().partial_fit(PAIRS, Y, sample_weight=weight)
+    weight[7] = -2.0
+    with pytest.raises(ValueError, match=r"^sample_weight must be .* found -2 at index 7$"):
+        MetricTracker().partial_fit(PAIRS, Y, sample_weight=weight.ravel())
+
+
+def test_a_table_that_cannot_be_saved_is_not_printed():
+    pandas = pytest.importorskip("pandas")
+    tracker = MetricTracker(preprocessor=pandas.DataFrame(X)).partial_fit([[0, 1]], [1])
+    with pytest.raises(
+        ValueError, match=r"^preprocessor=.*\(a DataFrame of shape \(25, 4\)\) cannot be saved"
+    ) as caught:
+        ocelad.dumps(tracker)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("ask", ["partial_fit", "partial_fit_implied"])
+def test_keys_in_the_place_of_pairs(ask):
+    fleet = KeyedTrackers()
+    with pytest.raises(ValueError, match="expected by KeyedTrackers") as caught:
+        getattr(fleet, ask)(PAIRS, Y, ["ann"] * 25)
+    assert "Keys come first: partial_fit(keys, pairs, y)" in caught.value.__notes__[-1]
+    with pytest.raises(ValueError, match="expected by KeyedTrackers") as caught:
+        fleet.partial_fit(["ann"] * 2, np.ones((2, 3)), [1, 1])
+    assert "Keys come first" not in "".join(caught.value.__notes__)
 
 
 def test_what_the_hints_say_works():
@@ -62,7 +116,9 @@ def test_what_the_hints_say_works():
 
 
 def test_triplets_and_points():
-    assert "3 arrays of points of shape (m, n) become triplets" in hint((X, Z, X), "partial_fit_triplets")
+    assert "become triplets of shape (m, 3, n) by np.stack([a, b, c], axis=1)" in hint(
+        (X, Z, X), "partial_fit_triplets"
+    )
     assert "write [triplet]" in hint((X[0], Z[0], X[1]), "partial_fit_triplets")
     assert hint(X[0], "transform") == "A single point has shape (1, n): write [point]."
     assert "pairs[:, 0]" in hint(PAIRS, "transform")

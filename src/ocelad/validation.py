@@ -54,8 +54,8 @@ def labels(y: Any, m: int, problem: str | None = None) -> Array:
     expected = f"an array of shape ({m},), one label per pair: +1 (similar) or -1 (different), or True or False"
     array = real(_as_numbers(y, expected), "y", expected)
     if array.shape != (m,):
-        hint = {(): "; a single label is written [label]", (m, 1): "; y.ravel() is of that shape"}
-        raise ValueError(f"y must be {expected}, got shape {array.shape}{hint.get(array.shape, '')}")
+        hint = "; a single label is written [label]" if not array.ndim else _ravelled("y", array, m)
+        raise ValueError(f"y must be {expected}, got shape {array.shape}{hint}")
     if (np.abs(array) == 1).all():
         return array
     odd = array[(np.abs(array) != 1) & (array != 0)]
@@ -125,9 +125,19 @@ def weights(given: Any, m: int) -> Array:
     """How much each comparison counts."""
     expected = f"an array of shape ({m},) of numbers from 0 to {LARGEST:g}, one per comparison"
     array = real(given, "sample_weight", expected)
-    if array.shape != (m,) or (array < 0).any() or (array > LARGEST).any():
-        raise ValueError(f"sample_weight must be {expected}, got {given!r}")
+    if array.shape != (m,):
+        raise ValueError(
+            f"sample_weight must be {expected}, got shape {array.shape}{_ravelled('sample_weight', array, m)}"
+        )
+    if m and not 0 <= array.min() <= array.max() <= LARGEST:
+        k = int(np.flatnonzero((array < 0) | (array > LARGEST))[0])
+        raise ValueError(f"sample_weight must be {expected}, found {array[k]:g} at index {k}")
     return array
+
+
+def _ravelled(name: str, array: Array, m: int) -> str:
+    """What to do with a column in place of a row."""
+    return f"; {name}.ravel() is of that shape" if array.shape == (m, 1) else ""
 
 
 def points(X: Any, n_features: int, name: str = "X") -> Any:

@@ -149,7 +149,7 @@ class KeyedTrackers(Locked):
         return self._fit_pairs(keys, pairs, y, implied=True)
 
     def _fit_pairs(self, keys: Keys, pairs: Any, y: ArrayLike, implied: bool = False) -> KeyedTrackers:
-        u = self._differences(pairs)
+        u = self._differences(keys, pairs)
         labels, groups = validate.labels(y, u.shape[0]), Groups(keys, u.shape[0])
         new = self._suited(pairs, u)
         new._scale.check(u)
@@ -175,9 +175,14 @@ class KeyedTrackers(Locked):
         self._first = first
         return self
 
-    def _differences(self, pairs: Any) -> Any:
+    def _differences(self, keys: Keys, pairs: Any) -> Any:
         form, features = read_preprocessor(self.tracker.preprocessor), inputs.features(self.tracker.features)
-        return inputs.differences(pairs, type(self).__name__, form, features)
+        try:
+            return inputs.differences(pairs, type(self).__name__, form, features)
+        except ValueError as error:
+            if getattr(keys, "ndim", 1) > 1:
+                error.add_note("Keys come first: partial_fit(keys, pairs, y), predict(keys, pairs).")
+            raise
 
     def _suited(self, pairs: Any, u: Any) -> MetricTracker:
         """What trackers of new keys are to be copies of, if these pairs suit it."""
@@ -217,7 +222,7 @@ class KeyedTrackers(Locked):
     @locked
     def _judged(self, keys: Keys, pairs: Any) -> Array:
         """Distances, thresholds on them, and log odds, in rows."""
-        u = self._differences(pairs)
+        u = self._differences(keys, pairs)
         groups, judged = Groups(keys, u.shape[0]), np.full((3, u.shape[0]), np.nan)
         self._suited(pairs, u)
         rows = u[groups.order]

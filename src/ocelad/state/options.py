@@ -30,6 +30,7 @@ from ..geometry.steps import Step
 from ..grouped_share import GroupedShare
 from ..intervals import Intervals
 from ..protocols import is_number
+from ..tracker.hints import shown
 from ..tracker.preprocessor import Rows, read_preprocessor
 from ..weights import AdaNormalHedge, CoinBetting, FixedShare, OceladWeights, SaolWeights
 from . import features
@@ -75,8 +76,8 @@ def encode(options: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
             entries[name], arrays[name] = {"array": name}, np.asarray(value, dtype=np.float64)
         else:
             raise ValueError(
-                f"{name}={value!r} cannot be saved: a file holds numbers, strings, arrays and the parts of ocelad "
-                "itself; pickle keeps other objects"
+                f"{name}={shown(value)} cannot be saved: a file holds numbers, strings, arrays and the parts of "
+                "ocelad itself; pickle keeps other objects"
             )
     return entries, arrays
 

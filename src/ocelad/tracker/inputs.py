@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from .. import validation as validate
 from ..dataframes import is_frame, numbers
-from .hints import about_points, about_tuples
+from .hints import about_points, about_tuples, shown
 from .preprocessor import called, formed
 from .units import square
 
@@ -198,7 +198,7 @@ def _each(given: Any, name: str, form: Callable[[Any], Any] | None) -> list[Any]
         return list(given)
     array = _array(given, name)
     if array.ndim < 2:
-        raise ValueError(f"{name} must have a row each, of points or of what features takes, got {array!r}")
+        raise ValueError(f"{name} must have a row each, of points or of what features takes, got {shown(array)}")
     sides = [np.ascontiguousarray(array[:, side]) for side in range(array.shape[1])]
     return [_items(form, side) for side in sides] if array.ndim == 2 and form is not None else sides
 
@@ -243,12 +243,12 @@ def _dimensions(
         kind, context, hint = indicators + formed, " when using a preprocessor", ""
     return ValueError(
         f"{kind} expected by {owner}{context}. Found {array.ndim}D array instead:\n"
-        f"input={array}. Reshape your data{hint}.\n"
+        f"input={shown(array)}. Reshape your data{hint}.\n"
     )
 
 
 def _size(size: int, found: int, owner: str, shape: Any, given: Any) -> ValueError:
     return ValueError(
         f"Tuples of {size} element(s) expected by {owner}. Got tuples of {found} element(s) instead "
-        f"(shape={shape}):\ninput={given}.\n"
+        f"(shape={shape}):\ninput={shown(given)}.\n"
     )
