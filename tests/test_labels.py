@@ -78,7 +78,10 @@ def test_zero_is_different_and_a_warning_says_so(form, use):
         (np.where(np.arange(80) % 4 == 0, 0, Y), "^y must be .* found 0 beside -1: which of them is 'different'"),
         (np.where(np.arange(80) % 2 == 0, 0, -1), "^y must be .* found 0 beside -1"),
         ([None, *TRUTH[1:].tolist()], "^y must be .* found None at index 0"),
-        (np.where(TRUTH, "same", "other"), r"^y must be .* found '(same|other)' at index 0"),
+        (
+            np.where(TRUTH, "same", "other"),
+            r"^y must be .* found '(same|other)' at index 0; compare with the word that means similar: y ==",
+        ),
         (TRUTH[:-1], r"^y must be .* got shape \(79,\)"),
     ],
 )

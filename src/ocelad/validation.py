@@ -32,9 +32,18 @@ def real(value: Any, name: str, expected: str) -> Array:
     array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
         kind = "NaN" if np.isnan(array).any() else "infinity"
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name} must be {expected}, found {kind} at index {where}")
+        raise ValueError(f"{name} must be {expected}, found {kind} at index {first(~np.isfinite(array))}")
     return array
+
+
+def first(wrong: Any) -> Any:
+    """Where the first of these is: a number in one dimension, else a tuple.
+
+    >>> first(np.array([False, True])), first(np.array([[False, True]]))
+    (1, (0, 1))
+    """
+    where = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return where[0] if len(where) == 1 else where
 
 
 def same_width(rows: Any, n_features: int, name: str, parts: int = 1) -> Any:
@@ -58,9 +67,9 @@ def labels(y: Any, m: int, problem: str | None = None) -> Array:
         raise ValueError(f"y must be {expected}, got shape {array.shape}{hint}")
     if (np.abs(array) == 1).all():
         return array
-    odd = array[(np.abs(array) != 1) & (array != 0)]
-    if odd.size:
-        raise ValueError(problem or f"y must be {expected}, found {odd[0]:g}")
+    odd = (np.abs(array) != 1) & (array != 0)
+    if odd.any():
+        raise ValueError(problem or f"y must be {expected}, found {array[odd][0]:g} at index {first(odd)}")
     if (array == -1).any():
         raise ValueError(f"y must be {expected}, found 0 beside -1: which of them is 'different'?")
     warnings.warn("y has labels 0 and 1: 0 is read as -1 (different)", UserWarning, stacklevel=levels_up())
@@ -109,7 +118,8 @@ def _as_numbers(y: Any, expected: str) -> Any:
     if array.dtype.kind in "OSU":  # objects may be numbers or truth values: columns of tables often are
         for index, each in enumerate(array.ravel().tolist()):
             if not (is_number(each) or isinstance(each, (bool, np.bool_))):
-                raise ValueError(f"y must be {expected}, found {each!r} at index {index}")
+                hint = "; compare with the word that means similar: y == 'yes'" if isinstance(each, str) else ""
+                raise ValueError(f"y must be {expected}, found {each!r} at index {index}{hint}")
         signs = [label(each) if isinstance(each, (bool, np.bool_)) else each for each in array.ravel().tolist()]
         array = np.array(signs, dtype=np.float64).reshape(array.shape)
     return np.where(array, 1.0, -1.0) if array.dtype == bool else array
@@ -130,7 +140,7 @@ def weights(given: Any, m: int) -> Array:
             f"sample_weight must be {expected}, got shape {array.shape}{_ravelled('sample_weight', array, m)}"
         )
     if m and not 0 <= array.min() <= array.max() <= LARGEST:
-        k = int(np.flatnonzero((array < 0) | (array > LARGEST))[0])
+        k = first((array < 0) | (array > LARGEST))
         raise ValueError(f"sample_weight must be {expected}, found {array[k]:g} at index {k}")
     return array
 
