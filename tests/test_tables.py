@@ -161,13 +161,13 @@ def test_names_of_features_are_kept(frame):
         np.testing.assert_array_equal(tracker.transform(frame(X, names)), plain.transform(X))
         with pytest.raises(ValueError, match="feature names should match"):
             tracker.transform(frame(X, names[::-1]))
-        with pytest.raises(ValueError, match="feature names should match"):
+        with pytest.raises(ValueError, match=r"^pairs\[1\] has the columns of pairs\[0\] in another order"):
             tracker.partial_fit((frame(X, names), frame(X, names[::-1])), y[:30])
         with pytest.warns(UserWarning, match="does not have valid feature names"):
             tracker.transform(X)
     assert not hasattr(plain, "feature_names_in_")
     new = MetricTracker()
-    with pytest.raises(ValueError, match="feature names should match"):
+    with pytest.raises(ValueError, match=r"^pairs\[1\] has the columns of pairs\[0\] in another order"):
         new.partial_fit((frame(X, names), frame(X, names[::-1])), y[:30])
     assert not hasattr(new, "feature_names_in_")
 
@@ -203,8 +203,9 @@ def test_whoever_asks_must_name_features_alike(frame, word):
     tracker = MetricTracker().partial_fit((frame(X, "abc"), frame(Z, "abc")), y)
     answer = ASKING[word](tracker, (frame(X, "abc"), frame(Z, "abc")), y)
     np.testing.assert_array_equal(answer, ASKING[word](tracker, np.stack([X, Z], axis=1), y))
-    for names in (("cba", "cba"), ("abc", "cba")):
-        with pytest.raises(ValueError, match="feature names should match"):
+    of_sides = r"^pairs\[1\] has the columns of pairs\[0\] in another order"
+    for *names, told in (("cba", "cba", "feature names should match"), ("abc", "cba", of_sides)):
+        with pytest.raises(ValueError, match=told):
             ASKING[word](tracker, (frame(X, names[0]), frame(Z, names[1])), y)
 
 
@@ -214,7 +215,7 @@ def test_sides_agree_even_where_no_names_were_learned(frame):
     X, Z, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)), rng.choice([-1, 1], size=30)
     tracker = MetricTracker().partial_fit(np.stack([X, Z], axis=1), y)
     for learn_or_ask in (lambda pairs: tracker.partial_fit(pairs, y), tracker.predict):
-        with pytest.raises(ValueError, match="feature names should match"):
+        with pytest.raises(ValueError, match=r"^pairs\[1\] has the columns of pairs\[0\] in another order"):
             learn_or_ask((frame(X, "abc"), frame(Z, "cba")))
     with pytest.warns(UserWarning, match="fitted without feature names"):
         tracker.predict((frame(X, "cba"), frame(Z, "cba")))
@@ -238,9 +239,45 @@ def test_labelled_and_keyed_points_are_named_alike(frame):
         lambda: keyed.pair_distance(keys, bad),
         lambda: keyed.predict(keys, bad),
         lambda: keyed.partial_fit(["w"] * 30, bad, y),
-        lambda: KeyedTrackers().partial_fit(keys, (good[0], bad[1]), y),
     ):
         with pytest.raises(ValueError, match="feature names should match"):
             ask()
+    with pytest.raises(ValueError, match=r"^pairs\[1\] has the columns of pairs\[0\] in another order"):
+        KeyedTrackers().partial_fit(keys, (good[0], bad[1]), y)
     assert list(keyed) == ["u", "v"]
     assert not hasattr(keyed.tracker, "feature_names_in_")
+
+
+# Two tables that do not belong together
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        (["area", "n"], "has other columns than pairs\\[0\\]: 'mean area' is missing, 'area' is extra"),
+        (["n", "mean area"], "has the columns of pairs\\[0\\] in another order"),
+        (["mean area"], "has other columns than pairs\\[0\\]: 'n' is missing"),
+    ],
+)
+def test_tables_side_by_side_have_the_same_columns(columns, told):
+    pandas = pytest.importorskip("pandas")
+    left = pandas.DataFrame(np.eye(2), columns=["mean area", "n"])
+    right = pandas.DataFrame(np.eye(2)[:, : len(columns)], columns=columns)
+    tracker = MetricTracker()
+    with pytest.raises(ValueError, match=rf"^pairs\[1\] {told}$"):
+        tracker.partial_fit((left, right), [1, -1])
+    assert not hasattr(tracker, "n_features_in_")
+    tracker.partial_fit((left, left), [1, -1])
+    with pytest.raises(ValueError, match=rf"^pairs\[1\] {told}$"):
+        tracker.predict((left, right))
+    numbered = [pandas.DataFrame(np.eye(2), columns=list(names)) for names in ([0, 1], [2, 3])]
+    assert MetricTracker().partial_fit(tuple(numbered), [1, -1]).n_features_in_ == 2
+
+
+def test_a_hole_in_a_table_of_pairs():
+    pandas = pytest.importorskip("pandas")
+    left = pandas.DataFrame({"a": [1.0, np.nan], "b": [1.0, 2.0]})
+    with pytest.raises(
+        ValueError, match=r"^pairs\[0\] must be a table of finite numbers: column 'a' has a missing"
+    ):
+        MetricTracker().partial_fit((left, left), [1, -1])

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -207,12 +208,32 @@ def test_pairs_by_indicators(new):
 
 
 def test_a_failing_preprocessor_says_so():
-    with pytest.raises(PreprocessorError, match="IndexError"):
-        MetricTracker(preprocessor=np.eye(3)).partial_fit([[0, 7]], [1])
+    with pytest.raises(PreprocessorError, match=r"KeyError\(.*'b'.*\). It is given an array of indicators"):
+        MetricTracker(preprocessor=lambda names: [{"a": 1}[name] for name in names]).partial_fit([["a", "b"]], [1])
+    with pytest.raises(PreprocessorError, match=r"IndexError\(.*\)$"):
+        MetricTracker(preprocessor=np.eye(3)).partial_fit([["a", "b"]], [1])
     with pytest.raises(ValueError, match="Invalid type for the preprocessor: <class 'int'>"):
         MetricTracker(preprocessor=4).partial_fit([[0, 1]], [1])
     with pytest.raises(ValueError, match="Found 4D array"):
         MetricTracker(preprocessor=lambda rows: np.ones((len(rows), 2, 2))).partial_fit([[0, 1]], [1])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, "table"])
+@pytest.mark.parametrize("row", [-1, 3, -(2**40)])
+def test_a_row_that_is_not_there(kind, row):
+    points = pytest.importorskip("pandas").DataFrame(np.eye(3)) if kind == "table" else kind(np.eye(3))
+    expected = rf"^pairs must be row numbers from 0 to 2, found {row} at index \(1, 0\)$"
+    for features in (None, lambda X: X):
+        tracker = MetricTracker(preprocessor=points, features=features).partial_fit([[0, 1]], [1])
+        before = tracker.get_mahalanobis_matrix()
+        for ask in (lambda pairs: tracker.partial_fit(pairs, [1, 1]), tracker.predict):  # noqa: B023
+            with pytest.raises(PreprocessorError, match=expected):
+                ask(np.array([[0, 1], [row, 2]]))
+        np.testing.assert_array_equal(tracker.get_mahalanobis_matrix(), before)
+        with pytest.raises(PreprocessorError, match=rf"^X must be row numbers .* found {row} at index 1$"):
+            tracker.transform([0, row])
+    from_the_end = MetricTracker(preprocessor=lambda rows: np.eye(3)[rows])
+    assert from_the_end.partial_fit([[0, -1]], [1]).n_features_in_ == 3
 
 
 # The metric as an object

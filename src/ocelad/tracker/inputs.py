@@ -18,9 +18,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from .. import validation as validate
-from ..dataframes import is_frame, numbers
+from ..dataframes import column_names, is_frame, numbers
 from .hints import about_points, about_tuples, shown
-from .preprocessor import called, formed
+from .preprocessor import called, check_rows, formed
 from .units import square
 
 _TABLE = "a table of finite numbers"
@@ -43,13 +43,17 @@ def points(X: Any, owner: str, form: Callable[[Any], Any] | None, features: Any 
     """Points as a dense array or a CSR matrix of two dimensions, not validated further."""
     if features is not None:
         array = X if sparse.issparse(X) or is_frame(X) else _array(X, "X")
-        return _made(features, _items(form, array) if array.ndim == 1 and form is not None else array)
+        if array.ndim != 1 or form is None:
+            return _made(features, array)
+        check_rows(form, array, "X")
+        return _made(features, _items(form, array))
     if sparse.issparse(X):
         return X.tocsr()
     if is_frame(X):
         return validate.real(X, "X", _TABLE)
     array, applied = _array(X, "X"), False
     if array.ndim == 1 and form is not None:
+        check_rows(form, array, "X")
         array, applied = formed(form, array), True
     if array.ndim != 2:
         formed_points, indicators = "2D array of formed points", "1D array of indicators or "
@@ -75,6 +79,7 @@ def tuples(
         )
     array, applied = _array(given, name), False
     if array.ndim == 2 and form is not None:
+        check_rows(form, array, name)
         sides = [formed(form, array[:, side]) for side in range(array.shape[1])]
         if any(sparse.issparse(side) for side in sides):
             return _sides(sides, size, name, owner)
@@ -162,6 +167,7 @@ def name_of_points(features: Any) -> str:
 def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
     if len(sides) != size:
         raise _size(size, len(sides), owner, f"{len(sides)} matrices", sides)
+    _check_same_columns(sides, name)
     shapes = [np.shape(side) for side in sides]
     if len(set(shapes)) != 1 or len(shapes[0]) != 2 or shapes[0][1] == 0:
         raise ValueError(f"{name} must be {size} matrices of one shape (m, n), got shapes {shapes}")
@@ -176,11 +182,28 @@ def _sides(sides: list[Any], size: int, name: str, owner: str) -> list[Any]:
                 rows.sum_duplicates()  # and sort: else the order within a row of x - z would depend on other rows
             checked.append(rows)
         else:
-            which = f"{name}[{number}]" if is_frame(side) else name
-            checked.append(validate.real(side, which, expected))
+            which = (f"{name}[{number}]", _TABLE) if is_frame(side) else (name, expected)
+            checked.append(validate.real(side, *which))
     if all(sparse.issparse(side) for side in checked):
         return checked
     return [side.toarray() if sparse.issparse(side) else side for side in checked]
+
+
+def _check_same_columns(sides: list[Any], name: str) -> None:
+    """Raise where tables side by side name other columns; scikit-learn would speak of those passed during fit."""
+    of_first = column_names(sides[0]) if is_frame(sides[0]) else []
+    for number, side in enumerate(sides[1:], 1):
+        columns = column_names(side) if is_frame(side) else []
+        named = bool(columns) and all(isinstance(column, str) for column in (*of_first, *columns))
+        if not of_first or not named or columns == of_first:
+            continue
+        missing = [f"{column!r} is missing" for column in of_first if column not in columns]
+        extra = [f"{column!r} is extra" for column in columns if column not in of_first]
+        if missing or extra:
+            told = f"has other columns than {name}[0]: {', '.join((*missing[:3], *extra[:3]))}"
+        else:
+            told = f"has the columns of {name}[0] in another order"
+        raise ValueError(f"{name}[{number}] {told}")
 
 
 def _array(value: Any, name: str) -> np.ndarray[Any, Any]:
@@ -200,7 +223,10 @@ def _each(given: Any, name: str, form: Callable[[Any], Any] | None) -> list[Any]
     if array.ndim < 2:
         raise ValueError(f"{name} must have a row each, of points or of what features takes, got {shown(array)}")
     sides = [np.ascontiguousarray(array[:, side]) for side in range(array.shape[1])]
-    return [_items(form, side) for side in sides] if array.ndim == 2 and form is not None else sides
+    if array.ndim != 2 or form is None:
+        return sides
+    check_rows(form, array, name)
+    return [_items(form, side) for side in sides]
 
 
 def _items(form: Callable[[Any], Any], indicators: Any) -> Any:

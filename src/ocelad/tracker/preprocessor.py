@@ -68,6 +68,18 @@ def read_preprocessor(given: Any) -> Callable[[Any], Any] | None:
     )
 
 
+def check_rows(form: Any, rows: Any, name: str) -> None:
+    """Raise where a row number is none of a table's: -1 is what others write for one that is missing."""
+    if not isinstance(form, Rows) or rows.dtype.kind not in "iu" or not rows.size or not np.ndim(form.points):
+        return
+    count = form.points.shape[0]
+    if rows.min() < 0 or rows.max() >= count:
+        where = validate.first((rows < 0) | (rows >= count))
+        raise PreprocessorError(
+            f"{name} must be row numbers from 0 to {count - 1}, found {rows[where]} at index {where}"
+        )
+
+
 def formed(form: Callable[[Any], Any], indicators: Any) -> Any:
     """Points, dense or CSR, not checked further."""
     made = form.numbers(indicators) if isinstance(form, Rows) else called(form, indicators)
@@ -81,4 +93,6 @@ def called(form: Callable[[Any], Any], indicators: Any) -> Any:
     try:
         return form(indicators)
     except Exception as error:
-        raise PreprocessorError(f"An error occurred when trying to use the preprocessor: {error!r}") from error
+        hint = "" if isinstance(form, Rows) else ". It is given an array of indicators, and returns a row for each"
+        text = f"An error occurred when trying to use the preprocessor: {error!r}{hint}"
+        raise PreprocessorError(text) from error
