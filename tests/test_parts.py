@@ -17,6 +17,7 @@ from ocelad import (
     on_intervals,
 )
 from ocelad.neighbors import MovingIndex
+from regression import play
 from streams import comparisons
 
 PAIRS, Y = comparisons(seed=0, steps=20, n=4)
@@ -165,3 +166,150 @@ def test_a_loss_that_learners_cannot_take_leaves_no_trace(loss, error, message, 
     assert tracker.t == 0
     np.testing.assert_array_equal(tracker.state, before[0])
     np.testing.assert_array_equal(tracker.estimate, before[1])
+
+
+# Parts of one's own that answer something else than was asked for
+
+
+class Leader:
+    """A combiner of one's own that follows the best so far, as it should be."""
+
+    fields = ("loss",)
+
+    def open(self, state, opening):
+        rows = max(opening.slots, default=-1) + 1
+        return np.concatenate([state, np.zeros((max(0, rows - len(state)), 1))])
+
+    def update(self, state, losses, mixed):  # noqa: ARG002
+        return state + losses[:, None]
+
+    def probabilities(self, state):
+        return np.eye(len(state))[state[:, 0].argmin()]
+
+    def mixture(self, state):
+        return self.probabilities(state)
+
+
+WRONG_WEIGHTS = {
+    "too much": ("mixture", lambda p: 2 * p, "1 probabilities, which sum to 1, got array"),
+    "negative": ("mixture", lambda p: np.full(len(p), -1.0), "1 probabilities, which sum to 1, got array"),
+    "nan": ("probabilities", lambda p: p * np.nan, r"1 probabilities, which sum to 1, got array\(\[nan\]\)"),
+    "one too many": (
+        "mixture",
+        lambda p: np.append(p, 0.0),
+        r"1 probabilities, which sum to 1, got array\(\[1., 0.\]",
+    ),
+    "a column": ("mixture", lambda p: p[:, None], "1 probabilities"),
+    "nothing": ("open", lambda _: None, r"an array of numbers of shape \(1, 1\): a row per slot.*, got None"),
+    "a row": ("open", np.ravel, r"an array of numbers of shape \(1, 1\)"),
+    "text": ("open", lambda state: state.astype(str), r"an array of numbers of shape \(1, 1\)"),
+    "nan in the state": ("open", lambda state: state * np.nan, r"an array of numbers of shape \(1, 1\)"),
+}
+
+
+def with_wrong(method, change, after=0):
+    """A Leader whose answer is changed from its so-manieth call on."""
+
+    class Wrong(Leader):
+        calls = 0
+
+    def answer(self, *given):
+        Wrong.calls += 1
+        right = getattr(Leader, method)(self, *given)
+        return right if Wrong.calls <= after else change(right)
+
+    setattr(Wrong, method, answer)
+    return Wrong()
+
+
+@pytest.mark.parametrize("case", WRONG_WEIGHTS)
+def test_what_a_combiner_answers_is_checked(case):
+    method, change, message = WRONG_WEIGHTS[case]
+    told = rf"^weights: Wrong\.{method} must return {message}"
+    with pytest.raises(ValueError, match=told):
+        Ocelad(Pool([GradientDescent([0.0], 0.1)]), with_wrong(method, change))
+    for options in ({}, {"loss": ocelad.SquaredHinge(), "regularizer": ocelad.L1(0.1)}):  # compiled, and not
+        tracker = MetricTracker(weights=with_wrong(method, change), memory=None, **options)
+        with pytest.raises(ValueError, match=told):
+            tracker.partial_fit(PAIRS, Y)
+        assert not hasattr(tracker, "n_features_in_")
+
+
+def test_a_combiner_that_goes_wrong_later():
+    for method, change in (("update", lambda state: state[:0]), ("mixture", lambda p: p / 2)):
+        tracker = Ocelad(Pool([GradientDescent([0.0], 0.1)]), with_wrong(method, change, after=1))
+        with pytest.raises(ValueError, match=rf"^weights: Wrong\.{method} must return "):
+            play(tracker, [Descending()] * 3)
+        assert tracker.t < 3
+
+
+def test_a_combiner_that_answers_well_is_left_alone():
+    own, fixed = MetricTracker(weights=Leader(), memory=None), MetricTracker.rice()
+    assert own.partial_fit(PAIRS, Y).n_features_in_ == fixed.partial_fit(PAIRS, Y).n_features_in_
+    tracker = Ocelad(Pool([GradientDescent([0.0], 0.1), GradientDescent([0.0], 0.2)]), Leader())
+    tracker.update(Descending())
+    assert tracker.probabilities.tolist() == [1.0, 0.0]
+    assert tracker.t == 1
+
+
+class Descending:
+    """A loss that is smaller to the right."""
+
+    def __call__(self, estimate):
+        return -float(estimate[0])
+
+    def gradient(self, estimate):
+        return -np.ones_like(estimate)
+
+
+class Turning:
+    """A learner whose estimate becomes something else at its second step."""
+
+    def __init__(self, becomes, start=None):
+        self.becomes, self.estimate, self.t = becomes, np.zeros(1) if start is None else start, 0
+
+    def update(self, _):
+        self.t += 1
+        if self.t == 2:
+            self.estimate = self.becomes
+
+
+@pytest.mark.parametrize(
+    "becomes", [None, np.full(5, np.nan), np.full(5, np.inf), "far", np.zeros((2, 3)), [0.0] * 4]
+)
+def test_what_a_learner_becomes_is_checked(becomes):
+    learners = [GradientDescent(np.zeros(5), 0.1), Turning(becomes, np.zeros(5))]
+    tracker = Ocelad(Pool(learners), FixedShare())
+    tracker.update(Descending())
+    with pytest.raises(
+        ValueError, match=r"^Turning\.estimate must be finite numbers of shape \(5,\) after an update"
+    ):
+        tracker.update(Descending())
+    assert tracker.t == 1
+    assert tracker.estimate[0] == pytest.approx(0.05)
+    assert [learner.estimate[0] for learner in tracker.ensemble.learners] == [0.1, 0.0]
+
+
+def test_a_learner_of_metrics_that_fails_leaves_a_tracker_that_goes_on():
+    def ensemble(spawn):
+        start = spawn(8.0, None).estimate
+        return Pool([Turning(ocelad.Metric(start.M, np.nan), start), spawn(8.0, None)])
+
+    tracker = MetricTracker(ensemble=ensemble, weights=FixedShare())
+    with pytest.raises(ValueError, match=r"^Turning\.estimate must be finite numbers of shape \(4, 4\), \(\)"):
+        tracker.partial_fit(PAIRS, Y)
+    before = tracker.mu_
+    assert np.isfinite(before)
+    assert np.isfinite(tracker.pair_distance(PAIRS)).all()
+    for _ in range(2):  # it fails again, in the same words
+        with pytest.raises(ValueError, match=r"^Turning\.estimate must be finite numbers"):
+            tracker.partial_fit(PAIRS, Y)
+    assert tracker.mu_ == before
+
+
+@pytest.mark.parametrize("answer", [np.zeros(2), "large", None, [1.0, 2.0]])
+def test_a_loss_is_a_number(answer):
+    tracker = Ocelad(Rice(SPAWN), FixedShare())
+    with pytest.raises(ValueError, match=r"^loss must be (a number|finite) at every learner's estimate, got "):
+        tracker.update(lambda _: answer)
+    assert tracker.t == 0

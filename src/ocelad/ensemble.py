@@ -14,12 +14,15 @@ from typing import Any, Generic, Self
 
 import numpy as np
 
+from .checked_parts import Shape, check_estimate, is_own
 from .intervals import Intervals, Start, length, opening
 from .protocols import Array, E, Ensemble, Learner, Opening, Spawn, check_part, combine
 
 
 class Slots(Generic[E]):
     """The three verbs that do not depend on when a slot opens. A copy has learners of its own."""
+
+    _shape: Shape | None = None  # of the estimates of learners of others' making
 
     def __init__(self, learners: Sequence[Learner[E]] = ()) -> None:
         self.learners = list(learners)
@@ -30,13 +33,23 @@ class Slots(Generic[E]):
         return other
 
     def losses(self, loss: Any) -> Array:
-        return np.array([loss(learner.estimate) for learner in self.learners], dtype=np.float64)
+        losses = [loss(learner.estimate) for learner in self.learners]
+        try:
+            array = np.array(losses, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.zeros(())
+        if array.ndim != 1:
+            raise ValueError(f"loss must be a number at every learner's estimate, got {losses[0]!r}")
+        return array
 
     def update(self, loss: Any) -> None:
         before = [copied(learner) for learner in self.learners]
         try:
-            for learner in self.learners:
+            for learner, old in zip(self.learners, before, strict=True):
                 learner.update(loss)
+                if not is_own(type(learner)):
+                    known = self._shape or (None if old.estimate is None else check_estimate(old, None))
+                    self._shape = check_estimate(learner, known)
         except BaseException:  # also Ctrl-C: all have learned, or none
             self.learners = before
             raise

@@ -13,6 +13,7 @@ from typing import Any, Generic
 
 import numpy as np
 
+from .checked_parts import combiner
 from .interrupt import hold_interrupts
 from .protocols import Array, E, Ensemble, Order, Weights, check_order, check_part
 
@@ -53,6 +54,7 @@ class Ocelad(Generic[E]):
         check_order(chosen)
         self.ensemble = ensemble  # line 1
         self.weights = weights
+        self.rule = combiner(weights)  # the same, but of others' making: then it is checked
         self.order = chosen
         self.t = 0  # number of losses seen
         self.state: Array = np.zeros((0, len(weights.fields)))
@@ -69,12 +71,12 @@ class Ocelad(Generic[E]):
     @property
     def estimate(self) -> E:
         """The estimate that will be judged by the next loss."""
-        return self.ensemble.mix(self.weights.mixture(self.state))  # line 6, eq. (Select)
+        return self.ensemble.mix(self.rule.mixture(self.state))  # line 6, eq. (Select)
 
     @property
     def probabilities(self) -> Array:
         """The normalised weight of every slot."""
-        return self.weights.probabilities(self.state)
+        return self.rule.probabilities(self.state)
 
     @hold_interrupts()
     def update(self, loss: Any) -> None:
@@ -91,9 +93,9 @@ class Ocelad(Generic[E]):
         if self.order == "after":
             self.ensemble.update(loss)  # line 4
             losses = self.ensemble.losses(loss)
-        state = self.weights.update(self.state, losses, lambda: loss(self.estimate))  # line 7
+        state = self.rule.update(self.state, losses, lambda: loss(self.estimate))  # line 7
         if hasattr(self.ensemble, "told"):  # there may be learners that begin anew where they lose to the mixture
-            self.ensemble.told(losses, self.probabilities, self.weights.probabilities(state))
+            self.ensemble.told(losses, self.probabilities, self.rule.probabilities(state))
         if self.order == "before":
             self.ensemble.update(loss)  # line 4, once the losses are known
         self.state, self.losses = state, losses
@@ -107,4 +109,4 @@ class Ocelad(Generic[E]):
                 self.lengths = np.append(self.lengths, length)
                 self.losses = np.append(self.losses, np.nan)
             self.lengths[slot] = length
-        self.state = self.weights.open(self.state, opening)
+        self.state = self.rule.open(self.state, opening)

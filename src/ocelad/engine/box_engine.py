@@ -117,7 +117,7 @@ class BoxEngine:
     def judge(self, u: Any) -> Judgement:
         metrics = self.metrics()
         squares = np.column_stack([Dense(metric.M).squares(u) for metric in metrics])
-        thresholds, p = np.array([metric.mu for metric in metrics]), self.ocelad.weights.mixture(self.ocelad.state)
+        thresholds, p = np.array([metric.mu for metric in metrics]), self.ocelad.rule.mixture(self.ocelad.state)
         return Judgement(squares, thresholds, p, (squares @ p, float(thresholds @ p)))
 
     def _probability(self, u: Any) -> Array:

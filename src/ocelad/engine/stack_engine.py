@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from .. import platt
+from ..checked_parts import combiner
 from ..compiled import announce, without_garbage_collection
 from ..ensemble import dyadic_opening
 from ..geometry.comid import Recipe
@@ -93,7 +94,8 @@ class StackEngine:
         self._python_state: Array | None = None
         if not isinstance(weights, (FixedShare, OceladWeights, GroupedShare)):
             self._python_state = np.zeros((0, len(weights.fields)))
-        self.state = weights.open(np.zeros((0, len(weights.fields))), self._first_opening())
+        self.rule = combiner(weights)
+        self.state = self.rule.open(np.zeros((0, len(weights.fields))), self._first_opening())
 
     def _first_opening(self) -> Opening:
         _, lengths = self._kinds_and_lengths(1)
@@ -283,7 +285,7 @@ class StackEngine:
 
     def _step(self, u: Any, y: Array | None, weight: Array | None, trace: Trace) -> None:
         """One comparison under a combiner that has no compiled form."""
-        p, levels, base = self.weights.mixture(self.state), self.levels, self.recipe.base
+        p, levels, base = self.rule.mixture(self.state), self.levels, self.recipe.base
         trace.reserve(active(base + self.t + 1, base))  # no more: a row of a table is to stay one
         while True:
             with np.errstate(divide="ignore"):
@@ -291,9 +293,9 @@ class StackEngine:
             if self._learn(u, y, weight, trace.table):
                 break
         mixed = float(trace.loss[0])
-        state = self.weights.update(self.state, self.stack.losses[:levels].copy(), lambda: mixed)
-        self.state = self.weights.open(state, dyadic_opening(self.t, self.recipe.base))
-        trace.weights[0, : self.levels] = self.weights.probabilities(self.state)
+        state = self.rule.update(self.state, self.stack.losses[:levels].copy(), lambda: mixed)
+        self.state = self.rule.open(state, dyadic_opening(self.t, self.recipe.base))
+        trace.weights[0, : self.levels] = self.rule.probabilities(self.state)
 
     def _call(self, *arguments: Any) -> Any:
         """Compiled code, with the buffers and this thread's scratch."""
@@ -337,7 +339,7 @@ class StackEngine:
         self._call(*self._entries(u), _EMPTY, _EMPTY, False, _NO_TABLE, table)
         squares, threshold, p = table[:-2, :experts], table[-2, :experts], table[-1, :experts]
         if self._python_state is not None:
-            p = self.weights.mixture(self.state)
+            p = self.rule.mixture(self.state)
             return Judgement(squares, threshold, p, (squares @ p, float(threshold @ p)))
         return Judgement(squares, threshold, p, (table[:-2, experts], float(table[-2, experts])))
 
@@ -400,7 +402,7 @@ class StackEngine:
         if self._python_state is None:
             table["weight"] = self.judge(np.zeros((0, self.width))).weight  # to the bit those of a trace
         else:
-            table["weight"] = self.weights.probabilities(self.state)
+            table["weight"] = self.rule.probabilities(self.state)
         return table
 
     def metrics(self) -> list[Metric]:
