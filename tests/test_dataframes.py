@@ -6,6 +6,7 @@ import pytest
 import ocelad
 from ocelad import KeyedTrackers, MetricTracker, SupervisedMetricTracker
 from ocelad.baselines.batch import LMNN
+from ocelad.dataframes import numbers
 from ocelad.neighbors import MovingIndex
 from streams import comparisons
 
@@ -119,6 +120,11 @@ BROKEN = {
         LEFT.assign(width=pd.date_range("2020-01-01", periods=60)),
         r"column 'width' holds dates or times \(datetime64.*2020-01-01",
     ),
+    "a huge number": (broken("count", 10**400), "column 'count' holds a number that no float can hold in row 2"),
+    "intervals": (
+        LEFT.assign(width=pd.interval_range(0, 60)),
+        r"column 'width' holds intervals \(interval.*\), '\(0, 1\]' in row 0",
+    ),
     "lists": (LEFT.assign(width=[[1.0]] * 60), r"column 'width' holds a list, \[1.0\] in row 0"),
 }
 
@@ -160,6 +166,17 @@ def test_dates_and_categories_of_polars_are_no_numbers():
         frame = in_polars(LEFT).with_columns(when=column)
         with pytest.raises(ValueError, match=rf"pairs\[0\] must be .*: column 'when' holds {kind}"):
             MetricTracker().partial_fit((frame, frame), Y)
+
+
+def test_wide_integers_of_polars_are_numbers():
+    polars = pytest.importorskip("polars")
+    for more in ({}, {"b": polars.Series([0.5, 1.5])}):
+        columns = {"a": polars.Series([2**100, -1], dtype=polars.Int128), **more}
+        found = numbers(polars.DataFrame(columns), "X", "a table of finite numbers")
+        np.testing.assert_array_equal(found[:, 0], [2.0**100, -1.0])
+        assert found.shape == (2, len(columns))
+    missing = polars.DataFrame({"a": polars.Series([None, 3], dtype=polars.Int128)})
+    np.testing.assert_array_equal(numbers(missing, "X", "a table of numbers"), [[np.nan], [3.0]])
 
 
 def test_a_missing_value_in_a_preprocessor_matters_where_it_is_asked_for():

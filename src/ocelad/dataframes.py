@@ -20,7 +20,8 @@ NUMERIC = re.compile(r"(sparse\[)?(u?int(?!erval)|float|double|halffloat|bool|de
 """How the types of numeric columns begin, in all three libraries."""
 
 KINDS = {
-    "dates or times": re.compile(r"date|time|duration|period|interval", re.IGNORECASE),
+    "intervals": re.compile(r"interval", re.IGNORECASE),
+    "dates or times": re.compile(r"date|time|duration|period", re.IGNORECASE),
     "categories": re.compile(r"categor|enum|dictionary", re.IGNORECASE),
     "text": re.compile(r"str(?!uct)|utf8", re.IGNORECASE),
 }
@@ -40,12 +41,12 @@ def column_names(frame: Any) -> list[Any]:
 def numbers(frame: Any, name: str, expected: str) -> Array:
     """The table as an array of floats, in which missing values are NaN."""
     kinds = [str(kind) for kind in _types(frame)]
-    if all(map(NUMERIC.match, kinds)):
+    if all(map(NUMERIC.match, kinds)) and not any(kind.endswith("Int128") for kind in kinds):
         array = np.asarray(frame)
         if array.dtype.kind in "fiu":
             return array.astype(np.float64, copy=False)
     columns = [
-        _column(_values(frame, k), kind, str(column), f"{name} must be {expected}")
+        _column(_values(frame, k, kind), kind, str(column), f"{name} must be {expected}")
         for k, (kind, column) in enumerate(zip(kinds, column_names(frame), strict=True))
     ]
     return np.column_stack(columns) if columns else np.zeros(frame.shape)
@@ -71,9 +72,11 @@ def _types(frame: Any) -> list[Any]:
     return list(frame.schema.types if hasattr(frame, "column_names") else frame.dtypes)
 
 
-def _values(frame: Any, k: int) -> Any:
+def _values(frame: Any, k: int, kind: str) -> Any:
     if hasattr(frame, "iloc"):
         return np.asarray(frame.iloc[:, k])
+    if kind.endswith("Int128"):  # polars has it, numpy has not
+        return np.array(frame[:, k].to_list(), dtype=object)
     return np.asarray(frame.column(k) if hasattr(frame, "column_names") else frame[:, k])
 
 
@@ -87,7 +90,11 @@ def _column(values: Any, kind: str, column: str, problem: str) -> Array:
     numeric = np.empty(len(values))
     for row, value in enumerate(values.tolist()):
         if isinstance(value, (Real, Decimal)):
-            numeric[row] = value
+            try:
+                numeric[row] = value
+            except (OverflowError, ValueError):  # 10**400, a signalling NaN
+                reason = "a number that no float can hold"
+                raise ValueError(f"{problem}: column {column!r} holds {reason} in row {row}") from None
         elif _is_missing(value):
             numeric[row] = np.nan
         else:
