@@ -207,6 +207,29 @@ def test_pairs_by_indicators(new):
         np.testing.assert_array_equal(tracker.transform(np.arange(30)), formed.transform(points))
 
 
+@pytest.mark.parametrize("limit", [np.nan, np.inf, -np.inf])
+def test_a_threshold_is_finite(tracker, limit):
+    before = tracker.set_threshold(0.5).threshold_
+    with pytest.raises(ValueError, match=r"^Parameter threshold must be a finite number. Got -?(nan|inf) instead"):
+        tracker.set_threshold(limit)
+    assert tracker.threshold_ == before
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"strat": "f_beta"}, "^calibration_params must have keys 'strategy', 'min_rate', 'beta', got 'strat'$"),
+        ("f_beta", "^calibration_params must be None or a dictionary, got 'f_beta'$"),
+        ({"strategy": "best"}, "^Strategy can either be"),
+    ],
+)
+def test_params_of_a_calibration_are_named(tracker, params, message):
+    before = tracker.get_mahalanobis_matrix()
+    with pytest.raises(ValueError, match=message):
+        tracker.fit(LATER, LATER_Y, calibration_params=params)
+    np.testing.assert_array_equal(tracker.get_mahalanobis_matrix(), before)
+
+
 def test_a_failing_preprocessor_says_so():
     with pytest.raises(PreprocessorError, match=r"KeyError\(.*'b'.*\). It is given an array of indicators"):
         MetricTracker(preprocessor=lambda names: [{"a": 1}[name] for name in names]).partial_fit([["a", "b"]], [1])

@@ -6,6 +6,7 @@ distances themselves, and one below them all, which rejects everything. A rate o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,20 @@ def check(strategy: Any = "accuracy", min_rate: Any = None, beta: Any = 1.0) -> 
         raise ValueError(f"Parameter min_rate must be a number in[0, 1]. Got {min_rate} instead.")
     if strategy == "f_beta" and not isinstance(beta, (int, float)):
         raise ValueError(f"Parameter beta must be a real number. Got {type(beta)} instead.")
+
+
+def checked_params(given: Any) -> dict[str, Any]:
+    """``calibration_params`` as options of `best_threshold`."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ValueError(f"calibration_params must be None or a dictionary, got {given!r}")
+    known = ("strategy", "min_rate", "beta")
+    for name in given:
+        if name not in known:
+            raise ValueError(f"calibration_params must have keys {', '.join(map(repr, known))}, got {name!r}")
+    check(**given)
+    return dict(given)
 
 
 def best_threshold(

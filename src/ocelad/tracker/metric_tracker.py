@@ -270,11 +270,11 @@ class MetricTracker(
         pairs, y
             As for ``partial_fit``.
         calibration_params
-            What to pass on to ``calibrate_threshold``.
+            What to pass on to ``calibrate_threshold``: ``"strategy"``, ``"min_rate"``, ``"beta"``.
         """
-        calibration.check(**(calibration_params or {}))
+        params = calibration.checked_params(calibration_params)
         with self._lock:
-            relearn(self, pairs, y, calibration_params or {})
+            relearn(self, pairs, y, params)
         return self
 
     def partial_fit_triplets(self, triplets: Any) -> Self:

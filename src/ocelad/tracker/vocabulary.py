@@ -184,11 +184,14 @@ class ThresholdVocabulary(MetricVocabulary):
         """Call pairs similar up to this distance, until the next comparison is learned."""
         self._form()
         try:
-            self._threshold = float(threshold)
+            limit = float(threshold)
         except (TypeError, ValueError):
             raise ValueError(
                 f"Parameter threshold must be a real number. Got {type(threshold)} instead."
             ) from None
+        if not math.isfinite(limit):
+            raise ValueError(f"Parameter threshold must be a finite number. Got {limit} instead.")
+        self._threshold = limit
         return self
 
     def calibrate_threshold(
