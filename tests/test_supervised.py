@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ocelad import MetricTracker, SupervisedMetricTracker
+from ocelad import FeatureScaleWarning, MetricTracker, SupervisedMetricTracker
 from ocelad.pair_sampling import partners
 from ocelad.watch.prequential import progressive
 
@@ -202,3 +203,136 @@ def test_where_nothing_can_be_learned_predictions_are_tosses_too():
     pairs, said = np.stack([X[new], X[old]], axis=1), np.where(y[new] == y[old], 1, -1)
     seen = progressive(MetricTracker(), pairs, said)
     assert roc_auc_score(said, seen.probability) > 0.45
+
+
+# What a newcomer may give
+
+
+def state(tracker):
+    return {
+        name: value for name, value in vars(tracker).items() if name not in ("tracker_", "_own_lock", "_random")
+    }
+
+
+NAMES = np.array(["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (lambda y: y, lambda y: NAMES[y], "^y holds text, earlier labels were integers$"),
+        (lambda y: y, lambda y: NAMES[y].astype(object), "^y holds text, earlier labels were integers$"),
+        (lambda y: NAMES[y], lambda y: y, "^y holds integers, earlier labels were text$"),
+        (
+            lambda y: NAMES[y].tolist(),
+            lambda y: (y == 1).tolist(),
+            "^y holds truth values, earlier labels were text$",
+        ),
+        (lambda y: y, lambda y: [*y[:-1], "a"], "^y must hold labels of one kind, found text at index 119 and"),
+        (lambda y: y, lambda y: [None, *y[1:]], "^y must hold a class for each point, found None at index 0"),
+        (lambda y: y, lambda y: np.where(y == y[3], np.nan, y), "^y must hold a class .*, found NaN at index "),
+        (
+            lambda y: NAMES[y],
+            lambda y: [*NAMES[y][:-1], np.nan],
+            "^y must hold a class .*, found NaN at index 119",
+        ),
+    ],
+)
+def test_labels_are_of_one_kind_and_none_is_missing(before, after, message):
+    X, y = stream(seed=9)
+    tracker = SupervisedMetricTracker(random_state=0).partial_fit(X, before(y))
+    kept, t = state(tracker), tracker.tracker_._engine.t
+    for classes in (None, [0, 1, 2]):
+        with pytest.raises(ValueError, match=message):
+            tracker.partial_fit(X, after(y), classes=classes)
+    assert all(each is kept[name] for name, each in state(tracker).items())
+    assert tracker.tracker_._engine.t == t
+    again = tracker.fit(X, before(y))  # another stream may have others
+    assert len(again._recent[1]) == 120
+
+
+def test_numbers_of_any_kind_go_together_and_pandas_says_what_is_missing():
+    X, y = stream(seed=9)
+    tracker = SupervisedMetricTracker(random_state=0).partial_fit(X, y).partial_fit(X, y.astype(float))
+    assert tracker.partial_fit(X, y == 1).n_features_in_ == 4
+    pandas = pytest.importorskip("pandas")
+    for labels in (pandas.array([pandas.NA, *y[1:]]), pandas.Series([pandas.NA, *NAMES[y][1:]], dtype="string")):
+        with pytest.raises(ValueError, match=r"^y must hold a class for each point, found (<NA>|NaN) at index 0$"):
+            SupervisedMetricTracker().fit(X, labels)
+    by_category = pandas.Series(NAMES[y], dtype="category")
+    one, other = (SupervisedMetricTracker(random_state=0).fit(X, labels) for labels in (by_category, y))
+    np.testing.assert_array_equal(one.components_, other.components_)
+
+
+def test_it_takes_two_points_and_two_classes():
+    X, y = stream(seed=9)
+    tracker = SupervisedMetricTracker().partial_fit(X[:1], y[:1])
+    for ask in (
+        lambda: tracker.transform(X),
+        lambda: tracker.components_,
+        lambda: tracker.pair_distance(X[None, :2]),
+    ):
+        with pytest.raises(NotFittedError, match=r"^This SupervisedMetricTracker has not .* at least two points"):
+            ask()
+    with pytest.raises(ValueError, match=r"^y must hold at least two classes, got one class only: 7"):
+        tracker.fit(X, np.full(120, 7))
+    assert tracker.partial_fit(X[1:], y[1:]).transform(X).shape == X.shape
+    assert SupervisedMetricTracker().partial_fit(X, np.full(120, 7)).transform(X).shape == X.shape
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tracker": "x"}, "^tracker must be None or a MetricTracker, an instance, got 'x'"),
+        ({"tracker": MetricTracker}, "^tracker must be None or a MetricTracker, an instance, got <class"),
+        ({"random_state": "x"}, "^random_state must be None, an integer .*, got 'x'"),
+        ({"random_state": -1}, "^random_state must be None, an integer .*, got -1"),
+    ],
+)
+def test_options_are_named(options, message):
+    X, y = stream(seed=9)
+    with pytest.raises(ValueError, match=message):
+        SupervisedMetricTracker(**options).fit(X, y)
+
+
+def test_options_of_a_tracker_that_is_not_there():
+    with pytest.raises(
+        ValueError, match=r"^tracker__step: tracker is None. Give SupervisedMetricTracker\(MetricTra"
+    ):
+        SupervisedMetricTracker().set_params(tracker__step=2.0)
+    tracker = SupervisedMetricTracker().set_params(tracker=MetricTracker(), tracker__step=2.0, memory=9)
+    assert (tracker.tracker.step, tracker.memory) == (2.0, 9)
+
+
+def test_how_many_dimensions_were_asked_for():
+    X, y = stream(seed=9)
+    with pytest.raises(ValueError, match="Invalid n_components") as caught:
+        SupervisedMetricTracker(n_components=99).fit(X, y)
+    assert str(caught.value) == "Invalid n_components, must be in [1, 4]"  # to the letter, as in metric-learn
+    assert caught.value.__notes__ == ["n_components is 99; points have 4 features."]
+
+
+@pytest.mark.parametrize(("value", "kind"), [(np.nan, "NaN"), (-np.inf, "infinity")])
+def test_where_a_value_is_missing(value, kind):
+    X, y = stream(seed=9)
+    X[3, 2] = value
+    for points in (X, X.tolist()):
+        with pytest.raises(ValueError, match=rf"^Input X contains {kind} at index \(3, 2\): row, column"):
+            SupervisedMetricTracker().fit(points, y)
+    tracker = SupervisedMetricTracker().fit(X[4:], y[4:])
+    with pytest.raises(ValueError, match=rf"^Input X contains {kind} at index \(3, 2\)"):
+        tracker.transform(X)
+
+
+def test_rows_of_a_table_have_its_names():
+    pandas = pytest.importorskip("pandas")
+    X, y = stream(seed=9)
+    table = pandas.DataFrame(X * [1.0, 1.0, 1.0, 1e6], columns=["age", "size", "height", "price"])
+    with pytest.warns(FeatureScaleWarning, match="feature 'price' is about"):
+        tracker = SupervisedMetricTracker(preprocessor=table, random_state=0).fit(np.arange(120), y)
+    assert tracker.feature_names_in_.tolist() == list(table)
+    by_table = tracker.transform(table)  # and no warning about names in what follows
+    np.testing.assert_array_equal(tracker.transform(np.arange(120)), by_table)
+    assert tracker.partial_fit(np.arange(9), y[:9]).feature_names_in_.tolist() == list(table)
+    with pytest.raises(ValueError, match="feature names should match"):
+        tracker.transform(table[list(table)[::-1]])

@@ -182,7 +182,11 @@ def n_components(value: Any, n_features: int) -> int | None:
     if value is None:
         return None
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= n_features:
-        raise ValueError(f"Invalid n_components, must be in [1, {n_features}]")
+        error = ValueError(
+            f"Invalid n_components, must be in [1, {n_features}]"
+        )  # metric-learn's text, to the letter
+        error.add_note(f"n_components is {value!r}; points have {n_features} features.")
+        raise error
     return int(value)
 
 

@@ -153,6 +153,13 @@ def check_names(estimator: Any, given: Any, known: bool) -> None:
     validate_data(estimator, frames[0], reset=not known, skip_check_array=True)
 
 
+def names_of(frame: Any) -> dict[str, Any]:
+    """The attributes in which scikit-learn keeps the names of a table's columns."""
+    holder = BaseEstimator()
+    validate_data(holder, frame, skip_check_array=True)
+    return vars(holder)
+
+
 def check_columns(X: Any) -> None:
     """Raise if X is a table with anything but numbers, before scikit-learn does, which names no column."""
     if is_frame(X):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,6 +21,7 @@ from ..geometry.mahalanobis import Mahalanobis
 from ..pair_sampling import Strategy, check, partners
 from ..protocols import Array, Integers
 from . import inputs
+from .class_labels import check_class_labels
 from .lock import Locked, locked
 from .metric_tracker import MetricTracker
 from .preprocessor import read_preprocessor
@@ -123,6 +126,16 @@ class SupervisedMetricTracker(
         other.__dict__.update(self.__dict__)
         return other
 
+    def set_params(self, **params: Any) -> Self:
+        """Set options, those of ``tracker`` by ``tracker__step`` and so on."""
+        inner = [name for name in params if name.startswith("tracker__")]
+        if inner and params.get("tracker", self.tracker) is None:
+            raise ValueError(
+                f"{inner[0]}: tracker is None. Give SupervisedMetricTracker(MetricTracker()) to set options of "
+                "its tracker"
+            )
+        return super().set_params(**params)
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, and learn these points in order."""
         return self._learn(X, y, reset=True, at_least=2)
@@ -132,32 +145,39 @@ class SupervisedMetricTracker(
 
         ``classes`` may be given, as to scikit-learn's classifiers, and is not needed: classes come and go.
         """
-        if classes is not None and not np.isin(np.unique(np.asarray(y)), np.asarray(classes)).all():
-            raise ValueError(f"y must hold only labels in classes={classes!r}")
         with self._lock:
-            return self._learn(X, y, reset=not hasattr(self, "tracker_"), at_least=1)
+            return self._learn(X, y, reset=not hasattr(self, "tracker_"), at_least=1, classes=classes)
 
     @locked
-    def _learn(self, X: Any, y: Any, reset: bool, at_least: int) -> Self:
+    def _learn(self, X: Any, y: Any, reset: bool, at_least: int, classes: Any = None) -> Self:
+        check_class_labels(y, None if reset else self._recent[1])
+        if classes is not None and not np.isin(np.unique(np.asarray(y)), np.asarray(classes)).all():
+            raise ValueError(f"y must hold only labels in classes={classes!r}")
         strategy, memory, count = check(self.strategy), self._count("memory"), self._count("pairs_per_point")
         form = read_preprocessor(self.preprocessor) if reset else self.preprocessor_
         new = self._shallow_copy()  # so that what is refused leaves no trace
         if reset:
-            new.tracker_ = MetricTracker() if self.tracker is None else clone(self.tracker)
+            new.tracker_ = self._new_tracker()
+            random = self._random_state()
         features = new._features()
+        by_number = is_frame(self.preprocessor) and features is None and np.ndim(X) == 1
         if form is not None or features is not None:
             X = inputs.points(X, type(self).__name__, form, features)
         inputs.check_columns(X)
-        X, y = validate_data(
-            new, X, y, dtype=np.float64, accept_sparse="csr", reset=reset, ensure_min_samples=at_least
-        )
+        names = new.__dict__.pop("feature_names_in_", None) if by_number else None
+        X, y = _validated(new, X, y, reset=reset, ensure_min_samples=at_least)
+        if by_number:  # rows of a table have its names
+            names = inputs.names_of(self.preprocessor) if reset else {"feature_names_in_": names}
+            new.__dict__.update({name: each for name, each in names.items() if each is not None})
         check_classification_targets(y)
+        if reset and at_least > 1 and len(found := np.unique(y)) < 2:
+            raise ValueError(f"y must hold at least two classes, got one class only: {found.tolist()[0]!r}")
         validate.n_components(self.n_components, X.shape[1])
         if reset:
             if self.n_components is not None:
                 new.tracker_.set_params(n_components=self.n_components)
             new.tracker_._names = new.__dict__.get("feature_names_in_")
-            new.preprocessor_, new._random, new._number = form, check_random_state(self.random_state), 0
+            new.preprocessor_, new._random, new._number = form, random, 0
             points, labels, seen = X, y, 0
         else:
             before, before_y = self._recent
@@ -176,6 +196,20 @@ class SupervisedMetricTracker(
         self.__dict__.update(new.__dict__)
         return self
 
+    def _new_tracker(self) -> MetricTracker:
+        if self.tracker is None:
+            return MetricTracker()
+        if isinstance(self.tracker, type) or not hasattr(self.tracker, "_fit_pairs"):
+            raise ValueError(f"tracker must be None or a MetricTracker, an instance, got {self.tracker!r}")
+        return clone(self.tracker)
+
+    def _random_state(self) -> np.random.RandomState:
+        try:
+            return check_random_state(self.random_state)
+        except ValueError:
+            expected = "None, an integer from 0 to 2^32 - 1 or a RandomState"
+            raise ValueError(f"random_state must be {expected}, got {self.random_state!r}") from None
+
     def _count(self, name: str) -> int:
         return validate.integer(getattr(self, name), name)
 
@@ -184,7 +218,11 @@ class SupervisedMetricTracker(
         form, features = self._form(), self._features()
         rows = inputs.points(X, type(self).__name__, form, features)
         named = is_frame(X) and features is None
-        rows = validate_data(self, X if named else rows, dtype=np.float64, accept_sparse="csr", reset=False)
+        checked = self
+        if is_frame(self.preprocessor) and np.ndim(X) == 1:  # rows of a table have its names
+            checked = self._shallow_copy()
+            checked.__dict__.pop("feature_names_in_", None)
+        rows = _validated(checked, X if named else rows, reset=False)
         return self.get_metric().transform(rows)
 
     def _features(self) -> Any:
@@ -201,7 +239,16 @@ class SupervisedMetricTracker(
     def get_metric(self) -> Mahalanobis:
         """The metric as it is now, as a function of two points (and ``squared=False``) that will not change."""
         check_is_fitted(self, "tracker_")
-        return self.tracker_.get_metric()
+        try:
+            return self.tracker_.get_metric()
+        except NotFittedError:
+            raise self._not_fitted() from None
+
+    def _not_fitted(self) -> NotFittedError:
+        return NotFittedError(
+            f"This {type(self).__name__} has not learned from any comparison yet: call partial_fit or fit first, "
+            "with at least two points (each is compared with those before it)."
+        )
 
     @property
     def components_(self) -> Array:
@@ -221,6 +268,18 @@ class SupervisedMetricTracker(
     @property
     def _n_features_out(self) -> int:
         return self.get_metric().dimensions
+
+
+def _validated(estimator: Any, *given: Any, **options: Any) -> Any:
+    """scikit-learn's checks of points, and of labels if there are any; of an array also where it is not finite."""
+    try:
+        return validate_data(estimator, *given, dtype=np.float64, accept_sparse="csr", **options)
+    except ValueError as error:
+        problem = re.match("Input X contains (NaN|infinity)", str(error))
+        if problem is None or sparse.issparse(given[0]):
+            raise
+        wrong = ~np.isfinite(np.asarray(given[0], dtype=np.float64))
+        raise ValueError(f"{problem[0]} at index {validate.first(wrong)}: row, column") from None
 
 
 def _joined(before: Any, after: Any) -> Any:
