@@ -9,7 +9,12 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background, and so would be by children
 
 NEED = {
-    "river": ["src/ocelad/compat/river.py", "docs/river.md", "docs/start-river.md"],
+    "river": [
+        "src/ocelad/compat/river.py",
+        "src/ocelad/compat/river_pairs.py",
+        "docs/river.md",
+        "docs/start-river.md",
+    ],
     "fastapi": ["src/ocelad/serve", "docs/serve.md"],
     "pyspark": ["tests/spark_job.py"]
     + [f"src/ocelad/spark/{name}.py" for name in ("demo", "exchange", "items", "processors", "stored", "stream")],

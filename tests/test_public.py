@@ -123,7 +123,7 @@ def test_one_version():
 
 # Where what the reference describes is not exported by a package: what the other pages of the documentation use.
 MODULES = {
-    "ocelad.compat.river": {"MetricTransformer", "PairClassifier", "PairSampler", "pair"},
+    "ocelad.compat.river": {"MetricKNNClassifier", "MetricTransformer", "PairClassifier", "PairSampler", "pair"},
     "ocelad.engine.trace": {"Trace"},
     "ocelad.intervals": {"active", "length", "opened", "opening", "partition"},
     "ocelad.platt": {"Decision", "compress", "recalibrate", "sigmoid", "unscaled"},

@@ -1,6 +1,9 @@
 """river's interface: its own checks, and what they do not ask."""
 
 import copy
+import datetime
+import decimal
+import math
 import pickle
 import subprocess
 import sys
@@ -13,9 +16,9 @@ from ocelad import MetricTracker, NuclearNorm
 
 pytest.importorskip("river", reason='river is not installed: pip install "ocelad[river]"')
 
-from river import checks, compose, linear_model, preprocessing
+from river import checks, compose, linear_model, neighbors, preprocessing
 
-from ocelad.compat.river import MetricTransformer, PairClassifier, PairSampler, pair
+from ocelad.compat.river import MetricKNNClassifier, MetricTransformer, PairClassifier, PairSampler, pair
 
 MODELS = {
     "transformer": MetricTransformer(seed=0),
@@ -23,6 +26,8 @@ MODELS = {
     "few-columns": MetricTransformer(max_features=3, shared_columns=2, window=5, seed=0),
     "late-ignored": MetricTransformer(max_features=2, shared_columns=0, seed=0),
     "own-tracker": MetricTransformer(tracker=MetricTracker(regularizer=NuclearNorm(0.005)), seed=0),
+    "neighbours": MetricKNNClassifier(seed=0),
+    "neighbours-few-columns": MetricKNNClassifier(n_neighbors=1, weighted=False, max_features=3, window=5),
     "pairs": PairClassifier(),
     "pairs-few-columns": PairClassifier(max_features=3, shared_columns=2),
 }
@@ -277,5 +282,110 @@ def test_a_sampler_gives_probabilities_and_goes_on_from_a_copy():
 def test_a_sampler_refuses_what_it_cannot_use():
     with pytest.raises(ValueError, match="classifier must be a PairClassifier"):
         PairSampler(linear_model.LogisticRegression())
-    with pytest.raises(ValueError, match="budget must be None or a share"):
+    with pytest.raises(ValueError, match=r"budget must be a share in \(0, 1\], got 0.0"):
         PairSampler(PairClassifier(), budget=0.0)
+
+
+# Nearest neighbours
+
+
+class ByRiver:
+    """What `MetricKNNClassifier` is: river's own classifier, with the learned distance."""
+
+    def __init__(self, window, **options):
+        self.metric = MetricTransformer(window=window, seed=0)
+        engine = neighbors.LazySearch(window, dist_func=lambda x, z: self.metric.distance_one(x, z))
+        self.knn = neighbors.KNNClassifier(engine=engine, **options)
+
+    def learn_one(self, x, y):
+        self.knn.learn_one(x, y)
+        self.metric.learn_one(x, y)
+
+
+@pytest.mark.parametrize("options", [{}, {"n_neighbors": 1}, {"n_neighbors": 9, "weighted": False}])
+def test_neighbours_are_those_of_rivers_classifier(options):
+    one, other = MetricKNNClassifier(window=30, seed=0, **options), ByRiver(30, **options)
+    assert one.predict_one({"a": 1.0}) is None
+    assert one.predict_proba_one({"a": 1.0}) == {}
+    for t, (x, y) in enumerate(fruit(7, 150)):
+        x = {name: value for name, value in x.items() if name in "abcd"}
+        if t:
+            expected = other.knn.predict_proba_one(x)
+            found = one.predict_proba_one(x)
+            assert found == pytest.approx({label: expected[label] for label in found}, rel=1e-6)
+            assert one.predict_one(x) in {
+                label for label in found if expected[label] > max(expected.values()) - 1e-6
+            }
+        for model in (one, other):
+            model.learn_one(x, y)
+    assert options.get("weighted") is False or one.predict_proba_one(x)[y] == 1.0  # an exact match
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), lambda model: model.clone()]
+)
+def test_copies_of_a_classifier_have_a_metric_of_their_own(copied):
+    model = MetricKNNClassifier(seed=0, window=40)
+    points = list(fruit(6, 120))
+    for x, y in points[:60]:
+        model.learn_one(x, y)
+    x, z = points[0][0], points[1][0]
+    twin, distance = copied(model), model.distance_one(x, z)
+    fresh = twin.predict_one(x) is None  # a clone has learned nothing
+    for each, label in points[60:]:
+        twin.learn_one(each, label)
+    assert model.distance_one(x, z) == distance != twin.distance_one(x, z)
+    for each, label in points[60:]:
+        model.learn_one(each, label)
+    assert fresh or model.distance_one(x, z) == twin.distance_one(x, z)
+    assert fresh or [model.predict_proba_one(each) for each, _ in points] == [
+        twin.predict_proba_one(each) for each, _ in points
+    ]
+
+
+def test_neighbours_follow_a_jump():
+    model, right = MetricKNNClassifier(seed=1), []
+    for x, y in fruit(0, 1200, jump=True):
+        right.append(model.predict_one(x) == y)
+        model.learn_one(x, y)
+    assert np.mean(right[300:600]) > 0.75 < np.mean(right[900:])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("red", "got 'red'; encode text first"),
+        (datetime.date(2024, 2, 29), r"got datetime.date\(2024, 2, 29\); make a number of it first"),
+        (10**400, "got one that no float holds"),
+        (None, "got None; leave out a feature that is missing"),
+        (np.nan, "got nan; leave out a feature that is missing"),
+        (np.inf, "got inf$"),
+        ([1.0], r"got \[1.0\]$"),
+    ],
+)
+def test_values_that_are_no_numbers_are_told_apart(value, message):
+    for model, name in ((MetricTransformer(), "a"), (MetricKNNClassifier(), "a"), (PairClassifier(), "x:a")):
+        with pytest.raises(ValueError, match=rf"^x\['{name}'\] must be a finite number, {message}"):
+            model.learn_one({name: value}, True)
+        model.learn_one({name: decimal.Decimal("1.5")}, True)
+
+
+@pytest.mark.parametrize(
+    "model", [MetricTransformer(), MetricKNNClassifier()], ids=lambda model: type(model).__name__
+)
+def test_labels_that_are_missing(model):
+    missing = [None, math.nan, [1]]
+    if pandas := sys.modules.get("pandas"):
+        missing.append(pandas.NA)
+    for y in missing:
+        with pytest.raises(ValueError, match=r"^y must be a label, got "):
+            model.learn_one({"a": 1.0}, y)
+
+
+def test_what_is_no_point_and_no_budget():
+    for x, z, told in (({"a": 1.0}, None, "z .*, got NoneType"), ([1.0], {}, "x .*, got list")):
+        with pytest.raises(ValueError, match=f"^{told.replace(' .*', ' must be a dictionary of features')}"):
+            pair(x, z)
+    for budget in (None, 0.0, 1.5, "all"):
+        with pytest.raises(ValueError, match=r"^budget must be a share in \(0, 1\], got "):
+            PairSampler(PairClassifier(), budget=budget)

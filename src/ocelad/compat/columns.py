@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from decimal import Decimal
 from hashlib import blake2b
 from numbers import Real
 from typing import Any
@@ -22,6 +24,8 @@ import numpy as np
 from ..protocols import Array
 
 Named = Mapping[Hashable, Any]
+
+_NUMBERS = (Real, np.bool_, Decimal)
 
 
 @dataclass(frozen=True)
@@ -84,12 +88,35 @@ def checked(x: Any, argument: str) -> dict[Hashable, float]:
         raise ValueError(f"{argument} must be a dictionary of features, got {type(x).__name__}")
     copy = {}
     for name, value in x.items():
-        if not isinstance(value, (Real, np.bool_)) or not math.isfinite(value):
+        try:
+            number = float(value) if isinstance(value, _NUMBERS) else math.nan
+        except (OverflowError, ValueError):  # 10**400, a signalling NaN
             raise ValueError(
-                f"{argument}[{name!r}] must be a finite number, got {value!r}; leave out a feature that is missing"
-            )
-        copy[name] = float(value)
+                f"{argument}[{name!r}] must be a finite number, got one that no float holds"
+            ) from None
+        if not math.isfinite(number):
+            raise ValueError(f"{argument}[{name!r}] must be a finite number, got {value!r}{_hint(value)}")
+        copy[name] = number
     return copy
+
+
+def is_label(y: Any) -> bool:
+    """Whether this can be a class: None, NaN and pandas' NA are not."""
+    try:
+        return y is not None and isinstance(y, Hashable) and bool(y == y)
+    except TypeError:  # NA does not know whether it equals itself
+        return False
+
+
+def _hint(value: Any) -> str:
+    """What to do with a value that is no finite number."""
+    if isinstance(value, str):
+        return "; encode text first, e.g. with OneHotEncoder"
+    if not is_label(value) and not isinstance(value, (list, dict, set, np.ndarray)):
+        return "; leave out a feature that is missing"
+    if isinstance(value, (date, time, timedelta)):
+        return "; make a number of it first, of days or seconds"
+    return ""
 
 
 def _text(name: Hashable) -> str:

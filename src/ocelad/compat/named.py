@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
+from .. import validation as validate
 from ..protocols import Array
 from ..tracker import MetricTracker
 from .columns import Columns, Named, checked
@@ -62,6 +64,16 @@ class NamedTracker:
             return math.hypot(*(x.get(name, 0.0) - z.get(name, 0.0) for name in {**x, **z}))
         return math.hypot(*self._coordinates(self.columns.vector(x) - self.columns.vector(z)))
 
+    def distances(self, row: Array, rows: Array) -> Array:
+        """Of one point to others, all laid out by ``columns``."""
+        differences = rows - row
+        size = float(np.abs(differences).max()) or 1.0  # no product overflows before the last
+        differences /= size
+        if self.learned:
+            root = self._symmetric_root()
+            differences = differences[:, : len(root)] @ root.T
+        return np.asarray(size * np.sqrt(np.square(differences).sum(axis=1)))
+
     def probability(self, x: Named, z: Named) -> float:
         """The tracker's probability that two points are similar; one half until something has been learned."""
         if not self.learned:
@@ -98,3 +110,12 @@ class NamedTracker:
             s, V = np.linalg.eigh(M[:used, :used])
             self._root = (V * np.sqrt(np.maximum(s, 0.0))) @ V.T / unit
         return self._root
+
+
+def named_tracker(tracker: Any, max_features: Any, shared_columns: Any) -> NamedTracker:
+    """What an estimator's options describe, checked."""
+    if not (tracker is None or isinstance(tracker, MetricTracker)):
+        raise ValueError(f"tracker must be a MetricTracker or None, got {tracker!r}")
+    own = validate.integer(max_features, "max_features")
+    shared = validate.integer(shared_columns, "shared_columns", least=0)
+    return NamedTracker(MetricTracker() if tracker is None else tracker, Columns(own, shared))

@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 
 from .. import validation as validate
-from ..active import Queries
 from ..protocols import Array
 from ..tracker import MetricTracker
-from .columns import Columns, Named, checked
-from .named import NamedTracker
+from .columns import Named, checked, is_label
+from .named import named_tracker
 
 try:
-    from river import active, base
+    from river import base
 except ImportError as error:
     raise ImportError('ocelad.compat.river needs river: pip install "ocelad[river]"') from error
 
-__all__ = ["MetricTransformer", "PairClassifier", "PairSampler", "pair"]
+from .river_pairs import PairClassifier, PairSampler, pair
 
-PREFIXES = ("x:", "z:")
+__all__ = ["MetricKNNClassifier", "MetricTransformer", "PairClassifier", "PairSampler", "pair"]
 
 
 class MetricTransformer(base.SupervisedTransformer):  # type: ignore[misc]
@@ -80,14 +79,14 @@ class MetricTransformer(base.SupervisedTransformer):  # type: ignore[misc]
         self.max_features = max_features
         self.shared_columns = shared_columns
         self.seed = seed
-        self.metric = _metric(tracker, max_features, shared_columns)
+        self.metric = named_tracker(tracker, max_features, shared_columns)
         self._random = Random(seed)
         self._recent: deque[tuple[Array, Hashable]] = deque(maxlen=self.window)
 
     def learn_one(self, x: Named, y: Hashable) -> None:
         """Learn a point and its label."""
         x = checked(x, "x")
-        if y is None or not isinstance(y, Hashable) or y != y:
+        if not is_label(y):
             raise ValueError(f"y must be a label, got {y!r}")
         columns = self.metric.columns.after(x)
         point = columns.vector(x)
@@ -111,163 +110,90 @@ class MetricTransformer(base.SupervisedTransformer):  # type: ignore[misc]
         return self.metric.distance(x, z)
 
 
-class PairClassifier(base.Classifier):  # type: ignore[misc]
-    """Learn from pairs which points are similar, True, and which are different, False, while that changes.
+class MetricKNNClassifier(base.Classifier):  # type: ignore[misc]
+    """Classify by the nearest of the latest points, at the distance that a `MetricTransformer` learns from them.
 
-    The features of the first point have names that begin with one prefix, those of the second with the other;
-    `pair` writes them so. A feature with neither prefix is taken for a difference that has been formed already.
+    Points are stored as they are, and distances are those at the time of the question: coordinates of different
+    times do not compare. Features should be on comparable scales: put a ``StandardScaler`` in front.
 
     Parameters
     ----------
     tracker
         A `MetricTracker` with the options to use; it is copied, not trained. None is ``MetricTracker()``.
-    prefixes
-        What the names of the first and of the second point's features begin with.
-    max_features, shared_columns
+    n_neighbors
+        How many neighbours vote.
+    window
+        How many of the latest points are kept, as neighbours and to be compared with.
+    weighted
+        Whether votes count by the inverse of the distance, or all the same.
+    max_features, shared_columns, seed
         As in `MetricTransformer`.
 
     Examples
     --------
-    >>> import random
-    >>> rng, model, right = random.Random(1), PairClassifier(), 0
-    >>> for t in range(600):
-    ...     a, b = ({"height": rng.gauss(0, 1), "noise": rng.gauss(0, 1)} for _ in range(2))
-    ...     similar = abs(a["height"] - b["height"]) < 1
-    ...     right += model.predict_one(pair(a, b)) == similar
-    ...     model.learn_one(pair(a, b), similar)
-    >>> right > 500
+    >>> from random import Random
+    >>> rng, model, right = Random(0), MetricKNNClassifier(seed=0), 0
+    >>> for t in range(500):
+    ...     label = rng.choice(["ripe", "raw"])
+    ...     x = {"colour": rng.gauss(label == "ripe", 0.3)} | {f"noise {k}": rng.gauss(0, 1) for k in range(5)}
+    ...     right += model.predict_one(x) == label
+    ...     model.learn_one(x, label)
+    >>> right > 430
     True
     """
 
     def __init__(
         self,
         tracker: MetricTracker | None = None,
-        prefixes: tuple[str, str] = PREFIXES,
+        n_neighbors: int = 5,
+        window: int = 100,
+        weighted: bool = True,
         max_features: int = 128,
         shared_columns: int = 32,
+        seed: int | None = None,
     ) -> None:
         self.tracker = tracker
-        self.prefixes = _prefixes(prefixes)
+        self.n_neighbors = validate.integer(n_neighbors, "n_neighbors")
+        self.window = window
+        self.weighted = weighted
         self.max_features = max_features
         self.shared_columns = shared_columns
-        self.metric = _metric(tracker, max_features, shared_columns)
+        self.seed = seed
+        self.transformer = MetricTransformer(tracker, window, max_features, shared_columns, seed)
+        self._classes: dict[Hashable, float] = {}  # no votes for any, in the order in which they came
 
-    def learn_one(self, x: Named, y: bool) -> None:
-        """Learn a pair and whether its points are similar (True or 1) or different (False, 0 or -1)."""
-        first, second = self._points(x)
-        if not isinstance(y, (bool, int, float, np.generic)) or y not in (-1, 0, 1):
-            raise ValueError(f"y must be True (similar) or False (different), got {y!r}")
-        columns = self.metric.columns.after(first | second)
-        self.metric.learn([(columns.vector(first), columns.vector(second))], [bool(y == 1)], columns)
+    @property
+    def _multiclass(self) -> bool:
+        return True
 
-    def predict_proba_one(self, x: Named, **_: Any) -> dict[bool, float]:
-        """The tracker's probability that the points are similar, and that they are not: calibrated, of a pool."""
-        similar = self.metric.probability(*self._points(x))
-        return {False: 1.0 - similar, True: similar}
+    def learn_one(self, x: Named, y: Hashable) -> None:
+        """Learn a point and its label."""
+        self.transformer.learn_one(x, y)
+        self._classes.setdefault(y, 0.0)
 
-    def predict_one(self, x: Named, **_: Any) -> bool:
-        """Whether the points are similar."""
-        return self.predict_proba_one(x)[True] >= 0.5
+    def predict_proba_one(self, x: Named, **_: Any) -> dict[Hashable, float]:
+        """The share of the votes of each label seen so far; of no label, before the first point."""
+        metric, recent = self.transformer.metric, self.transformer._recent
+        row = metric.columns.vector(checked(x, "x"))
+        if not recent:
+            return {}
+        distances = metric.distances(row, np.array([point for point, _ in recent]))
+        nearest = np.argsort(distances, kind="stable")[: self.n_neighbors]
+        if self.weighted:
+            d, shortest = distances[nearest], distances[nearest[0]]
+            weights = np.where(d > 0.0, shortest / np.where(d > 0.0, d, 1.0), float(shortest == 0.0))
+        else:
+            weights = np.ones(len(nearest))
+        votes: dict[Hashable, float] = {}
+        for k, weight in zip(nearest.tolist(), (weights / weights.sum()).tolist(), strict=True):
+            votes[recent[k][1]] = votes.get(recent[k][1], 0.0) + weight
+        return self._classes | votes
 
-    def distance_one(self, x: Named) -> float:
-        """The learned distance (not squared) of the pair."""
-        return self.metric.distance(*self._points(x))
+    def predict_one(self, x: Named, **_: Any) -> Hashable:
+        """The label with the most votes; None before the first point."""
+        votes = self.predict_proba_one(x)
+        return max(votes, key=votes.__getitem__, default=None)
 
-    def _points(self, x: Named) -> tuple[dict[Hashable, float], dict[Hashable, float]]:
-        points: tuple[dict[Hashable, float], dict[Hashable, float]] = ({}, {})
-        bare = {}
-        for name, value in checked(x, "x").items():
-            for point, prefix in zip(points, self.prefixes, strict=True):
-                if isinstance(name, str) and name.startswith(prefix):
-                    point[name.removeprefix(prefix)] = value
-                    break
-            else:
-                bare[name] = value
-        for name, value in bare.items():
-            points[0][name] = points[0].get(name, 0.0) + value
-        return points
-
-
-class PairSampler(active.base.ActiveLearningClassifier):  # type: ignore[misc]
-    """Say of each pair also whether to ask for its label, within a budget (`Queries.wants`).
-
-    As with river's own samplers, ``predict_one`` and ``predict_proba_one`` give a prediction and whether to ask.
-    Call one of them once for each pair of the stream.
-
-    Parameters
-    ----------
-    classifier
-        The `PairClassifier` that learns the labels.
-    budget
-        The share of pairs to ask about.
-    seed
-        Of the draws.
-
-    Examples
-    --------
-    >>> import random
-    >>> rng, model, right, asked = random.Random(1), PairSampler(PairClassifier(), budget=0.3, seed=1), 0, 0
-    >>> for t in range(1500):
-    ...     a, b = ({"height": rng.gauss(0, 1), "noise": rng.gauss(0, 1)} for _ in range(2))
-    ...     similar = abs(a["height"] - b["height"]) < 1
-    ...     prediction, ask = model.predict_one(pair(a, b))
-    ...     right += prediction == similar
-    ...     if ask:
-    ...         asked += 1
-    ...         model.learn_one(pair(a, b), similar)
-    >>> 440 <= asked <= 460, right > 1350
-    (True, True)
-    """
-
-    def __init__(self, classifier: PairClassifier, budget: float = 0.25, seed: int | None = None) -> None:
-        if not isinstance(classifier, PairClassifier):
-            raise ValueError(f"classifier must be a PairClassifier, got {classifier!r}")
-        super().__init__(classifier, seed=seed)
-        self.budget = budget
-        self._queries = Queries(classifier.metric.tracker, budget=budget, random_state=seed)
-
-    def _ask_for_label(self, x: Named, y_pred: dict[bool, float]) -> bool:  # noqa: ARG002
-        vector = self.classifier.metric.columns.vector
-        return self._queries.wants(np.array([vector(point) for point in self.classifier._points(x)]))
-
-    @classmethod
-    def _unit_test_params(cls) -> Any:
-        yield {"classifier": PairClassifier()}
-
-    def _unit_test_skips(self) -> set[str]:
-        return {"check_predict_proba_one_binary"}  # which knows of no second value
-
-
-def pair(x: Named, z: Named, prefixes: tuple[str, str] = PREFIXES) -> dict[Hashable, Any]:
-    """Two points as the features of one pair.
-
-    >>> pair({"height": 1.8}, {"height": 1.6})
-    {'x:height': 1.8, 'z:height': 1.6}
-    """
-    features: dict[Hashable, Any] = {}
-    for point, prefix in zip((x, z), _prefixes(prefixes), strict=True):
-        for name, value in point.items():
-            if not isinstance(name, str):
-                raise ValueError(f"names of features must be strings to get a prefix, got {name!r}")
-            features[prefix + name] = value
-    return features
-
-
-def _metric(tracker: Any, max_features: Any, shared_columns: Any) -> NamedTracker:
-    if not (tracker is None or isinstance(tracker, MetricTracker)):
-        raise ValueError(f"tracker must be a MetricTracker or None, got {tracker!r}")
-    own = validate.integer(max_features, "max_features")
-    shared = validate.integer(shared_columns, "shared_columns", least=0)
-    return NamedTracker(MetricTracker() if tracker is None else tracker, Columns(own, shared))
-
-
-def _prefixes(value: Any) -> tuple[str, str]:
-    if (
-        not isinstance(value, tuple)
-        or len(value) != 2
-        or not all(isinstance(prefix, str) and prefix for prefix in value)
-        or value[0].startswith(value[1])
-        or value[1].startswith(value[0])
-    ):
-        raise ValueError(f"prefixes must be two strings that cannot be mistaken for each other, got {value!r}")
-    return value[0], value[1]
+    def distance_one(self, x: Named, z: Named) -> float:
+        """The learned distance (not squared) of two points."""
+        return self.transformer.distance_one(x, z)
