@@ -130,6 +130,18 @@ def test_a_bare_label(y):
         MetricTracker().partial_fit(PAIRS[:1], y)
 
 
+def test_where_a_wrong_label_is():
+    wrong = np.where(np.arange(25) == 7, 3, Y)
+    with pytest.raises(ValueError, match=r"^y must be .*, found 3 at index 7$"):
+        MetricTracker().partial_fit(PAIRS, wrong)
+    with pytest.raises(
+        ValueError, match=r"^When training on pairs, .* Found an incorrect value.\n.* found 3 at index 7$"
+    ):
+        MetricTracker().fit(PAIRS, wrong)
+    with pytest.raises(ValueError, match=r"^y must be .*, got None$"):
+        MetricTracker().partial_fit(PAIRS, None)
+
+
 def test_a_column_of_labels():
     with pytest.raises(ValueError, match=r"got shape \(25, 1\); y.ravel\(\) is of that shape"):
         MetricTracker().fit(PAIRS, Y[:, None])

@@ -69,7 +69,11 @@ def labels(y: Any, m: int, problem: str | None = None) -> Array:
         return array
     odd = (np.abs(array) != 1) & (array != 0)
     if odd.any():
-        raise ValueError(problem or f"y must be {expected}, found {array[odd][0]:g} at index {first(odd)}")
+        found = f"y must be {expected}, found {array[odd][0]:g} at index {first(odd)}"
+        error = ValueError(problem or found)
+        if problem:
+            error.add_note(found)
+        raise error
     if (array == -1).any():
         raise ValueError(f"y must be {expected}, found 0 beside -1: which of them is 'different'?")
     warnings.warn("y has labels 0 and 1: 0 is read as -1 (different)", UserWarning, stacklevel=levels_up())
@@ -119,7 +123,8 @@ def _as_numbers(y: Any, expected: str) -> Any:
         for index, each in enumerate(array.ravel().tolist()):
             if not (is_number(each) or isinstance(each, (bool, np.bool_))):
                 hint = "; compare with the word that means similar: y == 'yes'" if isinstance(each, str) else ""
-                raise ValueError(f"y must be {expected}, found {each!r} at index {index}{hint}")
+                where = f"found {each!r} at index {index}" if array.ndim else f"got {each!r}"
+                raise ValueError(f"y must be {expected}, {where}{hint}")
         signs = [label(each) if isinstance(each, (bool, np.bool_)) else each for each in array.ravel().tolist()]
         array = np.array(signs, dtype=np.float64).reshape(array.shape)
     return np.where(array, 1.0, -1.0) if array.dtype == bool else array
