@@ -226,7 +226,8 @@ def test_a_dictionary_may_have_any_number_of_columns_too_many(path, monkeypatch)
 @pytest.mark.parametrize("value", [0.7, 0.0, -1.0, np.inf, -np.inf, np.nan])
 @either
 def test_the_threshold_is_kept(value, new, path):
-    tracker = dense(new(), slice(0, CUT)).set_threshold(value)
+    tracker = dense(new(), slice(0, CUT)).set_threshold(0.0 if np.isnan(value) else value)
+    tracker._threshold = value  # files from before NaN was refused may hold it
     again = through_file(tracker, path)
     assert np.array_equal(again.threshold_, value, equal_nan=True)
     assert again.predict(PAIRS).tolist() == tracker.predict(PAIRS).tolist()

@@ -189,8 +189,8 @@ class ThresholdVocabulary(MetricVocabulary):
             raise ValueError(
                 f"Parameter threshold must be a real number. Got {type(threshold)} instead."
             ) from None
-        if not math.isfinite(limit):
-            raise ValueError(f"Parameter threshold must be a finite number. Got {limit} instead.")
+        if math.isnan(limit):
+            raise ValueError("Parameter threshold must be a real number. Got nan instead.")
         self._threshold = limit
         return self
 
