@@ -266,13 +266,39 @@ def test_an_empty_fleet_is_saved():
 
 
 def test_keys_of_many_kinds_are_kept():
-    keys = ["a", "ü", "", 3, -1, 2.5, None, ("a", 1, (True,)), np.int64(7), np.str_("z")]
+    keys = ["a", "ü", "", 3, -1, 2.5, False, ("a", 1, (True,)), np.int64(7), np.str_("z")]
     fleet = KeyedTrackers().partial_fit(keys, PAIRS[:10], Y[:10])
     again = ocelad.loads(ocelad.dumps(fleet))
     assert list(again) == keys
     for key in (np.datetime64("2024-02-29"), frozenset(), b"a", float("inf"), (1, b"")):
         with pytest.raises(ValueError, match=r"key .* cannot be saved: a file holds strings, finite numbers"):
             ocelad.dumps(KeyedTrackers().partial_fit([key], PAIRS[:1], Y[:1]))
+
+
+def test_a_key_that_is_missing_is_refused():
+    fleet = learned(KeyedTrackers())
+    before = ocelad.dumps(fleet)
+    for key in (None, float("nan"), np.nan):
+        keys = ["a", key, "b"]
+        for ask in (lambda: fleet.partial_fit(keys, PAIRS[:3], Y[:3]), lambda: fleet.predict(keys, PAIRS[:3])):  # noqa: B023
+            with pytest.raises(ValueError, match=rf"^keys must .*, got {key!r} at index 1$"):
+                ask()
+    assert ocelad.dumps(fleet) == before
+
+
+def test_a_fleet_says_what_it_holds():
+    fleet = KeyedTrackers()
+    assert repr(fleet) == "KeyedTrackers of 0 keys"
+    assert fleet.keys() == []
+    fleet.partial_fit(["ann"], PAIRS[:1], Y[:1])
+    assert repr(fleet) == f"KeyedTrackers of 1 key, {PAIRS.shape[2]} features"
+    fleet.partial_fit([3, "bob"], PAIRS[:2], Y[:2])
+    assert (
+        repr(fleet)
+        == repr(ocelad.loads(ocelad.dumps(fleet)))
+        == f"KeyedTrackers of 3 keys, {PAIRS.shape[2]} features"
+    )
+    assert fleet.keys() == list(fleet) == ["ann", 3, "bob"]
 
 
 # Unknown keys

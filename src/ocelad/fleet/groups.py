@@ -27,11 +27,15 @@ class Groups:
         places: dict[Hashable, list[int]] = {}
         for number, key in enumerate(keys):
             try:
+                if key is None:
+                    raise ValueError(f"keys must not be missing, got None at index {number}")
                 if key != key:  # NaN: nobody would find it again
                     raise TypeError
                 places.setdefault(key, []).append(number)
             except TypeError:
-                raise ValueError(f"keys must be hashable and equal to themselves, got {key!r}") from None
+                raise ValueError(
+                    f"keys must be hashable and equal to themselves, got {key!r} at index {number}"
+                ) from None
         self.order: Integers = np.fromiter(chain.from_iterable(places.values()), np.int64, m)
         self.at: dict[Hashable, slice] = {}
         start = 0

@@ -275,6 +275,16 @@ class KeyedTrackers(Locked):
     def __len__(self) -> int:
         return len(self._kept)
 
+    def keys(self) -> list[Hashable]:
+        """The keys seen so far, in the order in which they came."""
+        return list(self._kept)
+
+    def __repr__(self) -> str:
+        count, features = len(self), n_features(self)
+        return f"{type(self).__name__} of {count} key{'s'[: count != 1]}" + f", {features} features" * bool(
+            features
+        )
+
     # Copies, and pickles, have records of their own
 
     def __copy__(self) -> KeyedTrackers:
