@@ -12,7 +12,18 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from ocelad import CoinBetting, FixedShare, GroupedShare, LogDet, Mahalanobis, MetricTracker
+from ocelad import (
+    L1,
+    CoinBetting,
+    FixedShare,
+    GroupedShare,
+    KeyedTrackers,
+    LogDet,
+    Mahalanobis,
+    MetricTracker,
+    SquaredHinge,
+    SupervisedMetricTracker,
+)
 from ocelad.engine.stack_engine import StackEngine
 from ocelad.tracker.preprocessor import PreprocessorError
 from streams import comparisons
@@ -207,12 +218,13 @@ def test_pairs_by_indicators(new):
         np.testing.assert_array_equal(tracker.transform(np.arange(30)), formed.transform(points))
 
 
-@pytest.mark.parametrize("limit", [np.nan, np.inf, -np.inf])
-def test_a_threshold_is_finite(tracker, limit):
+def test_a_threshold_is_a_number(tracker):
     before = tracker.set_threshold(0.5).threshold_
-    with pytest.raises(ValueError, match=r"^Parameter threshold must be a finite number. Got -?(nan|inf) instead"):
-        tracker.set_threshold(limit)
+    with pytest.raises(ValueError, match=r"^Parameter threshold must be a real number. Got nan instead"):
+        tracker.set_threshold(np.nan)
     assert tracker.threshold_ == before
+    for limit, side in ((np.inf, 1), (-np.inf, -1)):  # all pairs, or none
+        assert (tracker.set_threshold(limit).predict(LATER) == side).all()
 
 
 @pytest.mark.parametrize(
@@ -428,3 +440,42 @@ def test_a_metric_of_a_given_map():
     np.testing.assert_array_equal(metric.components, L)
     np.testing.assert_allclose(metric.matrix, L.T @ L)
     assert metric([1.0, 1.0], [0.0, 0.0]) == pytest.approx(np.linalg.norm(L.sum(axis=1)))
+
+
+# How much has been learned
+
+
+@pytest.mark.parametrize(
+    "new",
+    [MetricTracker, rice, FEATURES, lambda: MetricTracker(loss=SquaredHinge(), regularizer=L1(0.1), memory=None)],
+)
+def test_how_many_comparisons_have_been_learned(new):
+    tracker = new()
+    assert tracker.n_seen_ == tracker.partial_fit(PAIRS[:0], []).n_seen_ == 0
+    assert tracker.partial_fit(PAIRS[:30], Y[:30]).n_seen_ == 30
+    assert (
+        tracker.partial_fit_triplets(np.stack([PAIRS[:5, 0], PAIRS[:5, 1], PAIRS[5:10, 0]], axis=1)).n_seen_ == 35
+    )
+    assert tracker.partial_fit_implied(PAIRS[:2], Y[:2]).n_seen_ == 37
+    assert tracker.partial_fit(PAIRS[:4], Y[:4], sample_weight=[1, 0, 1, 0]).n_seen_ == 39
+    assert pickle.loads(pickle.dumps(tracker)).n_seen_ == 39
+    with pytest.raises(ValueError, match="pairs must"):
+        tracker.partial_fit(PAIRS[:9] * np.nan, Y[:9])
+    assert tracker.n_seen_ == 39
+    assert clone(tracker).n_seen_ == 0
+    assert tracker.fit(PAIRS[:50], Y[:50]).n_seen_ == 50
+
+
+def test_comparisons_are_counted_while_landmarks_are_gathered_by_key_and_by_class():
+    wide = MetricTracker(nonlinear=True)
+    assert [wide.partial_fit(PAIRS[k : k + 40], Y[k : k + 40]).n_seen_ for k in (0, 40, 80, 120)] == [
+        40,
+        80,
+        120,
+        160,
+    ]
+    fleet = KeyedTrackers().partial_fit(["a", "b", "a"], PAIRS[:3], Y[:3])
+    assert {key: fleet[key].n_seen_ for key in fleet} == {"a": 2, "b": 1}
+    labelled = SupervisedMetricTracker(pairs_per_point=2)
+    assert [labelled.n_seen_, labelled.partial_fit(PAIRS[:1, 0], [1]).n_seen_] == [0, 0]
+    assert labelled.partial_fit(PAIRS[1:5, 0], [1, 2, 1, 2]).n_seen_ == labelled.tracker_.n_seen_ == 8

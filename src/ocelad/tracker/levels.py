@@ -21,8 +21,16 @@ class LevelVocabulary:
 
     if TYPE_CHECKING:
         _scale: Scale
+        _engine: Engine
 
         def _fitted(self) -> Engine: ...
+
+    @property
+    @locked
+    def n_seen_(self) -> int:
+        """How many comparisons have been learned, pairs, triplets and quadruplets, since the first, or since
+        ``fit`` or set ``components_`` began anew; those of weight 0 are not counted."""
+        return self._engine.t if "_engine" in self.__dict__ else 0
 
     @property
     @locked

@@ -266,6 +266,11 @@ class SupervisedMetricTracker(
             self.__dict__.pop("feature_names_in_", None)
 
     @property
+    def n_seen_(self) -> int:
+        """How many comparisons of points have been learned, ``pairs_per_point`` or fewer for each point."""
+        return self.tracker_.n_seen_ if "tracker_" in self.__dict__ else 0
+
+    @property
     def _n_features_out(self) -> int:
         return self.get_metric().dimensions
 
