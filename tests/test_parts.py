@@ -296,15 +296,25 @@ def test_a_learner_of_metrics_that_fails_leaves_a_tracker_that_goes_on():
         return Pool([Turning(ocelad.Metric(start.M, np.nan), start), spawn(8.0, None)])
 
     tracker = MetricTracker(ensemble=ensemble, weights=FixedShare())
-    with pytest.raises(ValueError, match=r"^Turning\.estimate must be finite numbers of shape \(4, 4\), \(\)"):
+    with pytest.raises(
+        ValueError, match=r"^Turning\.estimate must be a Metric of finite numbers of shape \(4, 4\) "
+    ):
         tracker.partial_fit(PAIRS, Y)
     before = tracker.mu_
     assert np.isfinite(before)
     assert np.isfinite(tracker.pair_distance(PAIRS)).all()
     for _ in range(2):  # it fails again, in the same words
-        with pytest.raises(ValueError, match=r"^Turning\.estimate must be finite numbers"):
+        with pytest.raises(ValueError, match=r"^Turning\.estimate must be a Metric of finite numbers"):
             tracker.partial_fit(PAIRS, Y)
     assert tracker.mu_ == before
+
+
+@pytest.mark.parametrize("start", [np.zeros(4), "far"])
+def test_an_estimate_that_the_loss_cannot_take_is_shown(start):
+    tracker = MetricTracker(ensemble=lambda _: Pool([Turning(None, start)]), weights=FixedShare())
+    with pytest.raises(AttributeError, match=r"squared_distance") as caught:
+        tracker.partial_fit(PAIRS, Y)
+    assert caught.value.__notes__ == [f"The loss was asked at Turning.estimate, {start!r}"]
 
 
 @pytest.mark.parametrize("answer", [np.zeros(2), "large", None, [1.0, 2.0]])

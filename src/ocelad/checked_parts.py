@@ -74,7 +74,7 @@ class CheckedWeights:
         return p
 
     def _error(self, method: str, expected: str, given: Any) -> ValueError:
-        return ValueError(f"weights: {self._name}.{method} must return {expected}, got {_shown(given)}")
+        return ValueError(f"weights: {self._name}.{method} must return {expected}, got {shown(given)}")
 
 
 def check_estimate(learner: Any, before: Shape | None) -> Shape | None:
@@ -92,9 +92,11 @@ def check_estimate(learner: Any, before: Shape | None) -> Shape | None:
         before is None or _can_be_mixed(found, before)
     ):
         return found
-    expected = "finite numbers" if before is None else f"finite numbers of shape {', '.join(map(str, before))}"
+    expected = "finite numbers" if before is None else f"finite numbers of shape {before[0]}"
+    if before is not None and len(before) > 1:
+        expected = f"a Metric of {expected}"
     raise ValueError(
-        f"{type(learner).__name__}.estimate must be {expected} after an update, got {_shown(estimate)}: "
+        f"{type(learner).__name__}.estimate must be {expected} after an update, got {shown(estimate)}: "
         "the learners are as they were before it"
     )
 
@@ -116,6 +118,7 @@ def _numbers(given: Any) -> Any:
     return array if array.dtype.kind in "fiub" else None
 
 
-def _shown(given: Any) -> str:
-    text = repr(given)
-    return text if len(text) <= 200 else f"{text[:100]}... ({type(given).__name__} of shape {np.shape(given)})"
+def shown(given: Any) -> str:
+    """On one line, and not much of it."""
+    text = " ".join(repr(given).split())
+    return text if len(text) <= 200 else f"{text[:100]}... (a {type(given).__name__})"

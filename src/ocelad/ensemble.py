@@ -14,7 +14,7 @@ from typing import Any, Generic, Self
 
 import numpy as np
 
-from .checked_parts import Shape, check_estimate, is_own
+from .checked_parts import Shape, check_estimate, is_own, shown
 from .intervals import Intervals, Start, length, opening
 from .protocols import Array, E, Ensemble, Learner, Opening, Spawn, check_part, combine
 
@@ -33,7 +33,17 @@ class Slots(Generic[E]):
         return other
 
     def losses(self, loss: Any) -> Array:
-        losses = [loss(learner.estimate) for learner in self.learners]
+        losses: list[Any] = []
+        try:
+            for learner in self.learners:
+                losses.append(loss(learner.estimate))
+        except Exception as error:
+            learner = self.learners[len(losses)]
+            if not is_own(type(learner)):
+                error.add_note(
+                    f"The loss was asked at {type(learner).__name__}.estimate, {shown(learner.estimate)}"
+                )
+            raise
         try:
             array = np.array(losses, dtype=np.float64)
         except (TypeError, ValueError):
