@@ -159,6 +159,8 @@ def test_names_of_features_are_kept(frame):
         assert tracker.feature_names_in_.tolist() == names
         np.testing.assert_array_equal(tracker.get_mahalanobis_matrix(), plain.get_mahalanobis_matrix())
         np.testing.assert_array_equal(tracker.transform(frame(X, names)), plain.transform(X))
+        if tracker is by_rows:  # without a warning about names
+            np.testing.assert_array_equal(tracker.transform(np.arange(30)), plain.transform(X))
         with pytest.raises(ValueError, match="feature names should match"):
             tracker.transform(frame(X, names[::-1]))
         with pytest.raises(ValueError, match=r"^pairs\[1\] has the columns of pairs\[0\] in another order"):

@@ -160,7 +160,7 @@ class SupervisedMetricTracker(
             new.tracker_ = self._new_tracker()
             random = self._random_state()
         features = new._features()
-        by_number = is_frame(self.preprocessor) and features is None and np.ndim(X) == 1
+        by_number = features is None and self._by_number(X)
         if form is not None or features is not None:
             X = inputs.points(X, type(self).__name__, form, features)
         inputs.check_columns(X)
@@ -219,7 +219,7 @@ class SupervisedMetricTracker(
         rows = inputs.points(X, type(self).__name__, form, features)
         named = is_frame(X) and features is None
         checked = self
-        if is_frame(self.preprocessor) and np.ndim(X) == 1:  # rows of a table have its names
+        if self._by_number(X):
             checked = self._shallow_copy()
             checked.__dict__.pop("feature_names_in_", None)
         rows = _validated(checked, X if named else rows, reset=False)

@@ -64,6 +64,10 @@ class MetricVocabulary:
         """What stands between points and learner, if anything does."""
         return None
 
+    def _by_number(self, X: Any) -> bool:
+        """Whether these points are rows of a table, which have its names."""
+        return is_frame(self.preprocessor) and not is_frame(X) and np.ndim(X) == 1
+
     def _not_fitted(self) -> NotFittedError:
         return NotFittedError(
             f"This {type(self).__name__} has not learned from any comparison yet: call partial_fit or fit first, "
@@ -108,7 +112,8 @@ class MetricVocabulary:
         form, features = self._form(), self._features()
         rows = inputs.points(X, type(self).__name__, form, features)
         metric = self.get_metric()
-        if (is_frame(X) or hasattr(self, "feature_names_in_")) and features is None:
+        named = is_frame(X) or (hasattr(self, "feature_names_in_") and not self._by_number(X))
+        if named and features is None:
             validate_data(self, X if is_frame(X) else rows, reset=False, skip_check_array=True)
         return metric.transform(validate.points(rows, metric.n, inputs.name_of_points(features)))
 
