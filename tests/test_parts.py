@@ -7,6 +7,7 @@ import ocelad
 from ocelad import (
     FixedShare,
     GradientDescent,
+    GroupedShare,
     KeyedTrackers,
     MetricTracker,
     Ocelad,
@@ -323,3 +324,22 @@ def test_a_loss_is_a_number(answer):
     with pytest.raises(ValueError, match=r"^loss must be (a number|finite) at every learner's estimate, got "):
         tracker.update(lambda _: answer)
     assert tracker.t == 0
+
+
+@pytest.mark.parametrize(("rule", "memory"), [(FixedShare, None), (GroupedShare, 32)])
+def test_what_is_derived_from_a_combiner_is_used_as_it_is_written(rule, memory):
+    class Even(rule):
+        def probabilities(self, state):
+            return np.full(len(state), 1.0 / len(state))
+
+        mixture = probabilities
+
+    class Same(rule):
+        pass
+
+    usual, same, even = (
+        MetricTracker(weights=kind(), memory=memory).partial_fit(PAIRS, Y) for kind in (rule, Same, Even)
+    )
+    np.testing.assert_allclose(same.experts_["weight"], usual.experts_["weight"], rtol=1e-9)
+    assert np.ptp(usual.experts_["weight"]) > 0
+    assert np.ptp(even.experts_["weight"]) == 0

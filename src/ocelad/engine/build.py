@@ -24,6 +24,7 @@ def has_kernels(recipe: Recipe, loss: MarginLoss, weights: Weights) -> bool:
         and type(regularizer) in (NuclearNorm, Unregularized)
         and type(divergence) is Frobenius
         and getattr(weights, "order", "before") == "before"
+        and (type(weights) is GroupedShare or not isinstance(weights, GroupedShare))  # one of one's own may differ
     )
 
 

@@ -55,6 +55,10 @@ _DENSE: Integers = np.zeros(0, dtype=np.int64)
 _NO_TABLE: Array = np.zeros((0, 0))
 
 
+COMPILED_RULES = (FixedShare, OceladWeights, GroupedShare)
+"""Combiners that kernels know; a class derived from one may do otherwise, and runs as it is written."""
+
+
 class StackEngine:
     """The retro-initialised ensemble of COMID learners on (M, mu), under any combiner; or a pool with it."""
 
@@ -92,7 +96,7 @@ class StackEngine:
         self._write_options()
         self._write_origin(sigma, s, V)
         self._python_state: Array | None = None
-        if not isinstance(weights, (FixedShare, OceladWeights, GroupedShare)):
+        if type(weights) not in COMPILED_RULES:
             self._python_state = np.zeros((0, len(weights.fields)))
         self.rule = combiner(weights)
         self.state = self.rule.open(np.zeros((0, len(weights.fields))), self._first_opening())
@@ -167,13 +171,13 @@ class StackEngine:
         options[layout.BASE], options[layout.CONTINUES] = recipe.base, recipe.start == "continue"
         options[layout.LOSS], options[layout.MAX_RANK] = LOSSES[type(self.loss)], self.max_rank
         rule, options[layout.RULE] = self.weights, layout.NO_RULE
-        if isinstance(rule, FixedShare):
+        if type(rule) is FixedShare:
             options[layout.RULE : layout.SHARE + 1] = layout.FIXED_SHARE, rule.rate, rule.share
-        elif isinstance(rule, OceladWeights):
+        elif type(rule) is OceladWeights:
             mean = rule.regret == "mean"
             options[layout.RULE] = layout.OCELAD_MEAN if mean else layout.OCELAD_MIXTURE
             options[layout.RESET] = rule.reset
-        elif isinstance(rule, GroupedShare):
+        elif type(rule) is GroupedShare:
             options[layout.RULE], options[layout.SHARE] = layout.GROUPED_SHARE, rule.share
             options[layout.BETWEEN] = rule.between
 

@@ -43,7 +43,7 @@ def _nonlinear(options: MetricTracker, recipe: Recipe) -> str | None:
     if not o.nonlinear:
         return None
     needed = {
-        f"weights must be GroupedShare(), got {o.weights!r}": isinstance(o.weights, GroupedShare),
+        f"weights must be GroupedShare(), got {o.weights!r}": type(o.weights) is GroupedShare,
         "memory must be a number, got None": o.memory is not None,
         f"ensemble must be None, got {o.ensemble!r}": o.ensemble is None,
         f"pairs must have at most {SQUARE} features, got {recipe.n}": recipe.n <= SQUARE,
