@@ -220,6 +220,15 @@ def test_forged_histories_are_refused(change, message):
         ocelad.loads(forged(data, change))
 
 
+def test_outcomes_of_an_earlier_version_load():
+    """They had a fourth column, which an alarm is told at once by now."""
+    tracker, _ = watched(every=4, alarm=ChangeAlarm(steps=5.0))
+    data = ocelad.dumps(learn(tracker, 0, 103))
+    older = forged(data, put(lambda a: np.column_stack([a, np.ones(len(a))]), "history.outcomes"))
+    assert older != data
+    assert ocelad.dumps(ocelad.loads(older)) == data
+
+
 def rows(count):
     """A change: a history of this many rows."""
 

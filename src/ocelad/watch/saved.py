@@ -123,6 +123,8 @@ def rebuild(entries: Any, arrays: Arrays, tracker: MetricTracker) -> History:
         history._rows.append(row)
     if entries["pending"]:
         history._pending = history._rows.pop()
+    if outcomes.ndim == 2 and outcomes.shape[1] == 4:  # with what each had cost, of an earlier version
+        arrays = {**arrays, "outcomes": (outcomes := outcomes[:, :3].copy())}
     take(arrays, "outcomes", (outcomes.size // 3, 3))
     if not set(map(str, outcomes[:, 2].tolist())) <= {"0.0", "1.0"}:
         raise ValueError("history's outcomes must have errors of 0 or 1")
