@@ -291,6 +291,21 @@ def test_what_a_learner_becomes_is_checked(becomes):
     assert [learner.estimate[0] for learner in tracker.ensemble.learners] == [0.1, 0.0]
 
 
+def test_a_refused_estimate_says_nothing_of_those_that_follow():
+    class Summed:
+        def __init__(self, limit):
+            self.estimate, self.limit = None, limit
+
+        def update(self, size):
+            self.estimate = np.full(size, 1.0 if size < self.limit else np.nan)
+
+    pool = Pool([Summed(9), Summed(4)])
+    with pytest.raises(ValueError, match=r"Summed\.estimate must be finite numbers"):
+        pool.update(5)
+    pool.update(3)
+    assert [len(learner.estimate) for learner in pool.learners] == [3, 3]
+
+
 def test_a_learner_of_metrics_that_fails_leaves_a_tracker_that_goes_on():
     def ensemble(spawn):
         start = spawn(8.0, None).estimate

@@ -10,7 +10,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import to_hex
 
-from ocelad import ChangeAlarm, Event, History, MetricTracker, Pool, cli, plots
+from ocelad import ChangeAlarm, Event, History, MetricTracker, Pool, SupervisedMetricTracker, cli, plots
 from ocelad.track import TimeLine
 from ocelad.track.timeline import NUMBERS
 from ocelad.watch.history import weights_by_name
@@ -254,6 +254,16 @@ def test_heat_map_shows_the_matrix_around_zero(watched):
     assert image.get_clim() == (-np.abs(M).max(), np.abs(M).max())
     named = plots.heat_map(tracker, names=[f"n{k}" for k in range(10)])
     assert [tick.get_text() for tick in named.get_yticklabels()] == [f"n{k}" for k in range(10)]
+
+
+def test_heat_map_of_features_with_a_unit_each_is_in_these():
+    pairs, y = comparisons(seed=1, steps=200, n=3)
+    tracker = MetricTracker(scale="features").partial_fit(pairs * [1.0, 1000.0, 0.001], y)
+    labelled = SupervisedMetricTracker(MetricTracker(scale="features"), random_state=0)
+    for each in (tracker, labelled.fit(pairs[:, 0] * [1.0, 1000.0, 0.001], y)):
+        (image,) = plots.heat_map(each).get_images()
+        unit = getattr(each, "tracker_", each).scale_
+        np.testing.assert_allclose(image.get_array(), each.get_mahalanobis_matrix() * np.outer(unit, unit))
 
 
 @pytest.mark.parametrize("n", [1, 2, 100])

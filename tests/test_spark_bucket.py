@@ -156,12 +156,13 @@ def test_a_good_row_takes_the_place_of_a_bad_one():
     broken = pairs.copy()
     broken[:, 0, 0] = np.nan
     options = FleetOptions()
-    both = Rows.joined([rows_of(keys, seq, broken, y), rows_of(keys, seq, pairs, y, [0, 1])])
-    done = learn(options, None, both)
+    bad, good = rows_of(keys, seq, broken, y), rows_of(keys, seq, pairs, y, [0, 1])
+    done = learn(options, None, Rows.joined([bad, good, bad]))
+    assert done.dropped == 4  # of two bad rows twice; that of the third one is a line, which is there once
     assert done.learned.seq.tolist() == seq[:2].tolist()
     assert [line[1] for line in done.refused] == [seq[2]]
     again = learn(options, done.blob, rows_of(keys, seq, broken, y))
-    assert (again.blob, [line[1] for line in again.refused]) == (None, [seq[2]])
+    assert (again.blob, [line[1] for line in again.refused], again.dropped) == (None, [seq[2]], 2)
 
 
 def test_of_different_rows_with_one_number_the_choice_does_not_depend_on_their_order():

@@ -7,10 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
 from ocelad import load
+from ocelad.cli.options import GIVEN, resuming
 from ocelad.track import Run
 from test_cli import run
 from test_track import contents
@@ -192,6 +194,13 @@ def test_what_is_said_when_it_is_stopped_goes_on_as_it_is(monkeypatch, capsys, t
     assert name == "ocelad"
     assert run(monkeypatch, *words) in (0, None)
     assert contents(Path("a run")) == contents(Path("a whole"))
+
+
+def test_what_goes_on_with_a_new_input_has_seen_some_of_it():
+    """--new-input again would learn the same rows twice."""
+    with click.Context(click.Command("track"), info_name="track") as context:
+        context.meta[GIVEN] = ["b.csv", "--resume", "--new-input", "--out", "run"]
+        assert resuming() == "ocelad track b.csv --out run --resume"
 
 
 def test_features_that_a_run_did_not_have_are_named(monkeypatch, capsys, table):

@@ -53,7 +53,7 @@ class Slots(Generic[E]):
         return array
 
     def update(self, loss: Any) -> None:
-        before = [copied(learner) for learner in self.learners]
+        before, shape = [copied(learner) for learner in self.learners], self._shape
         try:
             for learner, old in zip(self.learners, before, strict=True):
                 learner.update(loss)
@@ -61,7 +61,7 @@ class Slots(Generic[E]):
                     known = self._shape or (None if old.estimate is None else check_estimate(old, None))
                     self._shape = check_estimate(learner, known)
         except BaseException:  # also Ctrl-C: all have learned, or none
-            self.learners = before
+            self.learners, self._shape = before, shape
             raise
 
     def mix(self, p: Array) -> E:

@@ -65,9 +65,9 @@ def _params(command: Any) -> list[Any]:
 
 
 def resuming() -> str:
-    """The command that is running, to be typed again with --resume."""
+    """The command that is running, to be typed again with --resume: its input is known by then, and not new."""
     context = click.get_current_context()
-    given = [word for word in context.meta[GIVEN] if word not in ("--overwrite", "--resume")]
+    given = [word for word in context.meta[GIVEN] if word not in ("--overwrite", "--resume", "--new-input")]
     end = given.index("--") if "--" in given else len(given)
     return shlex.join(["ocelad", str(context.info_name), *given[:end], "--resume", *given[end:]])
 

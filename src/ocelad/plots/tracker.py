@@ -147,7 +147,8 @@ def heat_map(
     data, a feature of small numbers would look as if it counted most.
     """
     tracker, axes = _tracker(source), axes_or_new(axes, (5, 4.2))
-    M, own_units = tracker.get_mahalanobis_matrix(), np.ndim(tracker.scale_) > 0
+    M, own = tracker.get_mahalanobis_matrix(), getattr(tracker, "tracker_", tracker)  # of points with labels
+    own_units = np.ndim(getattr(own, "scale_", 1.0)) > 0
     if own_units:
         M = tracker.get_metric().M
     labels, limit = _names(names, tracker), float(np.abs(M).max()) or 1.0

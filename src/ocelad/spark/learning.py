@@ -6,6 +6,7 @@ a worse state: it has no line of its own, for whoever keeps lines by key and seq
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,9 @@ import numpy as np
 from .bucket import Bucket, Learned
 from .options import FleetOptions
 from .rows import NO_SEQ, Reasons, Rows, check_lengths, check_scale, usual_length
+
+Line = tuple[Any, int | None, str]
+"""Key, seq and reason."""
 
 
 class Outcome(NamedTuple):
@@ -22,8 +26,7 @@ class Outcome(NamedTuple):
     """The bucket after them; None if they have changed nothing."""
     t: int
     learned: Learned
-    refused: list[tuple[Any, int | None, str]]
-    """Key, seq and reason."""
+    refused: list[Line]
     dropped: int
     """How many rows came again, or too late."""
 
@@ -53,19 +56,19 @@ def learn(options: FleetOptions, blob: bytes | None, rows: Rows, name: str = "bu
     learned = bucket.learn(rows.keys, rows.of[good], rows.seq[good], u, rows.y[good])
     better = set(zip(learned.keys, learned.seq.tolist(), strict=True)) if bad else set()
     refused = [line for line in bad if line[:2] not in better]
+    late += sum(count for line, count in bad.items() if line[:2] in better)
     blob = bucket.write() if len(learned.seq) else None
-    dropped = len(good) - len(learned.seq) + late + len(bad) - len(refused)
-    return Outcome(blob, bucket.t, learned, refused, dropped)
+    return Outcome(blob, bucket.t, learned, refused, dropped=len(good) - len(learned.seq) + late)
 
 
-def _refused(bucket: Bucket, rows: Rows, reasons: Reasons) -> tuple[list[tuple[Any, int | None, str]], int]:
-    """Rows that have a reason and have not been learned before, each once, in an order that does not depend on
-    that of the rows; and how many have been learned."""
-    lines, late = set(), 0
+def _refused(bucket: Bucket, rows: Rows, reasons: Reasons) -> tuple[Counter[Line], int]:
+    """Rows that have a reason and have not been learned before, and how often each is there, in an order that does
+    not depend on that of the rows; and how many have been learned."""
+    lines, late = Counter[Line](), 0
     for row in np.flatnonzero(reasons != None).tolist():  # noqa: E711
         key, seq, reason = rows.key(row), None if reasons[row] == NO_SEQ else int(rows.seq[row]), reasons[row]
         if seq is None or not bucket.has_learned(key, seq):
-            lines.add((key, seq, reason))
+            lines[key, seq, reason] += 1
         else:
             late += 1
-    return sorted(lines, key=repr), late
+    return Counter({line: lines[line] for line in sorted(lines, key=repr)}), late
