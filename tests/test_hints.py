@@ -115,6 +115,15 @@ def test_what_the_hints_say_works():
     assert one.transform([X[0]]).shape == (1, 4)
 
 
+def test_two_rows_of_two_sides_are_not_taken_for_two_pairs():
+    tracker = MetricTracker().partial_fit(PAIRS, Y)
+    for ask in (tracker.predict, lambda pairs: tracker.partial_fit(pairs, [1, -1])):
+        with pytest.raises(ValueError, match=r"must be one array .*: np\.stack\(\[a, b\], axis=1\) makes it of 2"):
+            ask((X[:2], Z[:2]))
+    for given in (PAIRS[:2], list(PAIRS[:2]), tuple(PAIRS[:2].tolist())):
+        np.testing.assert_array_equal(tracker.pair_distance(given), tracker.pair_distance(PAIRS[:2]))
+
+
 def test_triplets_and_points():
     assert "become triplets of shape (m, 3, n) by np.stack([a, b, c], axis=1)" in hint(
         (X, Z, X), "partial_fit_triplets"

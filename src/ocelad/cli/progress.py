@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sized
 from typing import Any
 
 from tqdm import tqdm
+
+WIDTH = 200
+"""Columns of a terminal that does not say how many it has."""
 
 EVERY = 60.0
 """Seconds between plain lines, and before the first."""
@@ -16,6 +20,8 @@ EVERY = 60.0
 def progress(items: Iterable[Any] | None = None, desc: str | None = None, **options: Any) -> Any:
     """A bar of tqdm, or `Lines`, which have as much of its interface as is used here."""
     if on_terminal():
+        if not shutil.get_terminal_size((0, 0)).columns:  # one that has no size would show nothing
+            options |= {"ncols": WIDTH, "nrows": 20}
         return tqdm(items, desc, **options)
     return Lines(items, desc, **options)
 

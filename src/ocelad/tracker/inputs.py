@@ -78,6 +78,13 @@ def tuples(
             f"{name} of sparse points must be {size} sparse matrices, first points, second points, ..."
         )
     array, applied = _array(given, name), False
+    if (
+        isinstance(given, tuple)
+        and array.shape[:2] == (size, size)
+        and all(hasattr(side, "dtype") for side in given)
+    ):
+        stacked = f"np.stack([{', '.join('abcd'[:size])}], axis=1)"  # other sizes have other shapes, and errors
+        raise ValueError(f"{name} must be one array of shape (m, {size}, n): {stacked} makes it of {size} arrays")
     if array.ndim == 2 and form is not None:
         check_rows(form, array, name)
         sides = [formed(form, array[:, side]) for side in range(array.shape[1])]
