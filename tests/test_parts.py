@@ -291,19 +291,26 @@ def test_what_a_learner_becomes_is_checked(becomes):
     assert [learner.estimate[0] for learner in tracker.ensemble.learners] == [0.1, 0.0]
 
 
-def test_a_refused_estimate_says_nothing_of_those_that_follow():
-    class Summed:
-        def __init__(self, limit):
-            self.estimate, self.limit = None, limit
+def test_estimates_may_grow():
+    """As coefficients of kernels do: only those of one step have to suit each other."""
 
-        def update(self, size):
-            self.estimate = np.full(size, 1.0 if size < self.limit else np.nan)
+    class Growing:
+        def __init__(self, rate, limit=9):
+            self.rate, self.limit, self.estimate = rate, limit, np.zeros(0)
 
-    pool = Pool([Summed(9), Summed(4)])
-    with pytest.raises(ValueError, match=r"Summed\.estimate must be finite numbers"):
-        pool.update(5)
-    pool.update(3)
-    assert [len(learner.estimate) for learner in pool.learners] == [3, 3]
+        def update(self, _):
+            self.estimate = np.append(self.estimate, self.rate if len(self.estimate) < self.limit else np.nan)
+
+    pool = Pool([Growing(0.1), Growing(0.3)])
+    for size in range(1, 4):
+        pool.update(None)
+        np.testing.assert_allclose(pool.mix(np.array([0.5, 0.5])), [0.2] * size)
+    pool = Pool([Growing(0.1), Growing(0.3, limit=1)])
+    pool.update(None)
+    for _ in range(2):  # a refused step leaves nothing behind
+        with pytest.raises(ValueError, match=r"Growing\.estimate must be finite numbers"):
+            pool.update(None)
+    assert [len(learner.estimate) for learner in pool.learners] == [1, 1]
 
 
 def test_a_learner_of_metrics_that_fails_leaves_a_tracker_that_goes_on():

@@ -389,3 +389,12 @@ def test_what_is_no_point_and_no_budget():
     for budget in (None, 0.0, 1.5, "all"):
         with pytest.raises(ValueError, match=r"^budget must be a share in \(0, 1\], got "):
             PairSampler(PairClassifier(), budget=budget)
+
+
+def test_neighbours_that_are_all_too_far_have_equal_votes():
+    model = MetricKNNClassifier(seed=0)
+    for k in range(60):
+        model.learn_one({"a": float(k % 3), "b": float(k % 7)}, k % 3)
+    votes = model.predict_proba_one({"a": 1e308, "b": -1e308})
+    assert sum(votes.values()) == pytest.approx(1.0)
+    assert set(votes) == {0, 1, 2}

@@ -22,8 +22,6 @@ from .protocols import Array, E, Ensemble, Learner, Opening, Spawn, check_part, 
 class Slots(Generic[E]):
     """The three verbs that do not depend on when a slot opens. A copy has learners of its own."""
 
-    _shape: Shape | None = None  # of the estimates of learners of others' making
-
     def __init__(self, learners: Sequence[Learner[E]] = ()) -> None:
         self.learners = list(learners)
 
@@ -53,16 +51,23 @@ class Slots(Generic[E]):
         return array
 
     def update(self, loss: Any) -> None:
-        before, shape = [copied(learner) for learner in self.learners], self._shape
+        before = [copied(learner) for learner in self.learners]
         try:
-            for learner, old in zip(self.learners, before, strict=True):
+            for learner in self.learners:
                 learner.update(loss)
-                if not is_own(type(learner)):
-                    known = self._shape or (None if old.estimate is None else check_estimate(old, None))
-                    self._shape = check_estimate(learner, known)
+            self._check_estimates()
         except BaseException:  # also Ctrl-C: all have learned, or none
-            self.learners, self._shape = before, shape
+            self.learners = before
             raise
+
+    def _check_estimates(self) -> None:
+        """Those of learners of others' making, which must be numbers that can be mixed with all others."""
+        own = [is_own(type(learner)) for learner in self.learners]
+        if all(own):
+            return
+        shape: Shape | None = None
+        for k in sorted(range(len(own)), key=own.__getitem__, reverse=True):  # ocelad's own say what is right
+            shape = check_estimate(self.learners[k], shape)
 
     def mix(self, p: Array) -> E:
         return combine(p, [learner.estimate for learner in self.learners])

@@ -81,9 +81,10 @@ def labels(y: Any, m: int, problem: str | None = None) -> Array:
 
 
 def levels_up() -> int:
-    """How far up the first caller outside this package is: the line that a warning should point to."""
-    frame, level, package = inspect.currentframe(), 0, __name__.partition(".")[0]
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+    """How far up the first caller outside this package is, and outside scikit-learn, which may stand between: the
+    line that a warning should point to."""
+    frame, level, packages = inspect.currentframe(), 0, (__name__.partition(".")[0], "sklearn")
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in packages:
         frame, level = frame.f_back, level + 1
     return level
 

@@ -72,7 +72,8 @@ class NamedTracker:
         if self.learned:
             root = self._symmetric_root()
             differences = differences[:, : len(root)] @ root.T
-        return np.asarray(size * np.sqrt(np.square(differences).sum(axis=1)))
+        with np.errstate(over="ignore"):
+            return np.asarray(size * np.sqrt(np.square(differences).sum(axis=1)))
 
     def probability(self, x: Named, z: Named) -> float:
         """The tracker's probability that two points are similar; one half until something has been learned."""

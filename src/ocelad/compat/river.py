@@ -5,6 +5,7 @@ Needs river: ``pip install "ocelad[river]"``.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Hashable
 from random import Random
@@ -179,7 +180,7 @@ class MetricKNNClassifier(base.Classifier):  # type: ignore[misc]
             return {}
         distances = metric.distances(row, np.array([point for point, _ in recent]))
         nearest = np.argsort(distances, kind="stable")[: self.n_neighbors]
-        if self.weighted:
+        if self.weighted and math.isfinite(distances[nearest[0]]):
             d, shortest = distances[nearest], distances[nearest[0]]
             weights = np.where(d > 0.0, shortest / np.where(d > 0.0, d, 1.0), float(shortest == 0.0))
         else:

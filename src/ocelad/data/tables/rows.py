@@ -54,12 +54,14 @@ class Decimals:
 
     def odd(self, cells: list[Any], line: int, names: Sequence[str]) -> int | None:
         """Which of these numbers of a line has the other mark than those before it, if one has."""
+        marked = [str(cell).strip() for cell in cells if "," in str(cell) or "." in str(cell)]
+        if not self.mark and marked and all(map(_THOUSANDS.fullmatch, marked)):  # one that cannot be would tell
+            cell = marked[0]
+            taken = f"{cell} is taken for {self.plain([cell])[0]}, not {re.sub('[.,]', '', cell)}"
+            warnings.warn(f"{taken}: numbers must have no mark between thousands", stacklevel=2)
         for place, cell in enumerate(cells):
             for mark in ",.":
                 if mark in str(cell):
-                    if not self.mark and _THOUSANDS.fullmatch(str(cell).strip()):
-                        taken = f"{cell} is taken for {self.plain([cell])[0]}, not {re.sub('[.,]', '', cell)}"
-                        warnings.warn(f"{taken}: numbers must have no mark between thousands", stacklevel=2)
                     if not self.mark:
                         self.mark, self.first = mark, f"{cell!r} in line {line}, column {names[place]}"
                     if mark != self.mark:
