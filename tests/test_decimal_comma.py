@@ -91,11 +91,10 @@ def test_a_run_that_goes_on_knows_the_mark(monkeypatch, capsys, tmp_path):
     (tmp_path / "half.csv").write_text("\n".join([HEADER, *commas]) + "\n")
     (tmp_path / "whole.csv").write_text("\n".join([HEADER, *commas, *rows[30:]]) + "\n")
     out, table = tmp_path / "out", tmp_path / "t.csv"
-    for name in ("half.csv", "whole.csv"):
+    for name, found in (("half.csv", "30 rows, 0 rejected"), ("whole.csv", "30 rows, 30 rejected")):
         table.write_bytes((tmp_path / name).read_bytes())
         assert not run(monkeypatch, "track", str(table), "--out", str(out), "--resume", "--skip-bad")
-        said = capsys.readouterr().out
-        assert f"30 rows, {30 * (name == 'whole.csv')} rejected" in said.replace("60 rows", "30 rows")
+        assert f"from {found}" in capsys.readouterr().out
 
 
 def test_commas_between_cells_leave_none_for_decimals(tmp_path):

@@ -1,8 +1,8 @@
 """Columns that say which row it is, and not how it is: ids, batch numbers, dates. As features they mislead.
 
-A name tells, as ``id``, ``user_id`` or ``timestamp`` do, or the first rows:
-numbers that never fall (or never rise) from row to row, different whole numbers from hardly more than there are
-rows, and dates such as 20240131. What is only likely is not reported: a warning that is often wrong is not read.
+A name tells, as ``id``, ``user_id`` or ``timestamp`` do, or the first rows: numbers that never fall (or never
+rise) from row to row, different whole numbers from hardly more than there are rows, and dates such as 20240131.
+What is only likely is not reported: a warning that is often wrong is not read.
 """
 
 from __future__ import annotations
